@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use amqp::table::TableBuf;
+use engine::Positions;
 use model::definition::Definition;
-use model::ids::JournalPosition;
 use parking_lot::{Mutex, RwLock};
 use routing::HashSeed;
 use store::{RecordBatch, RecoveredStore, Store};
@@ -279,8 +279,8 @@ impl Broker {
         Ok(bytes)
     }
 
-    pub(crate) fn put_definition(&self, definition: &Definition) -> JournalPosition {
-        self.engine.put(&definition.key(), &definition.encode())
+    pub(crate) fn put_definition(&self, definition: &Definition) -> Positions {
+        self.engine.put(&definition.key(), &definition.encode()).into()
     }
 
     /// Who watches what happens to messages.
@@ -290,20 +290,20 @@ impl Broker {
 
     /// Where all that has been changed so far will be durable: what waits for it that is told "already so", since the request that made it
     /// so may wait still.
-    pub fn journal_end(&self) -> Option<JournalPosition> {
-        Some(self.engine.journal_end())
+    pub fn journal_end(&self) -> Positions {
+        self.engine.journal_end()
     }
 
     /// Is another one whenever what definitions tell of may be: this start, where the journal ends, and how often routes have changed.
     #[must_use]
     pub fn definitions_version(&self) -> [u64; 3] {
         let changes = self.vhosts.all().iter().map(|vhost| vhost.epoch().0).fold(0, u64::wrapping_add);
-        [self.started_at_ms, self.engine.journal_end().0, changes]
+        [self.started_at_ms, self.engine.journal_end().journal_len(), changes]
     }
 
-    /// Waits until the journal is durable up to `position`, if there is one, or never will be; says whether it is.
-    pub async fn until_durable(&self, position: Option<JournalPosition>) -> bool {
-        self.engine.until_durable(position).await
+    /// Waits until the journals are durable up to `positions`, or never will be; says whether they are.
+    pub async fn until_durable(&self, positions: Positions) -> bool {
+        self.engine.until_durable(positions).await
     }
 
     /// Writes down what exchanges have kept since the last time.
@@ -317,7 +317,7 @@ impl Broker {
                         None => records.delete(&key),
                     }
                 }
-                self.engine.store.append(&mut records);
+                self.engine.append(&mut records);
             });
         }
     }

@@ -84,6 +84,8 @@ pub use control::{
     BackupError, BackupView, Cancelled, ControlError, DelayedFilter, DelayedMessage, DelayedPage, OpenedSession,
     PasswordChange, PolicyApplication, PolicyRequest, UserRequest, VhostRequest, check_parameter_name,
 };
+/// What may wait for the journals.
+pub use engine::Positions;
 /// Lets go of the memory that this thread keeps for a broker that has stopped.
 pub use engine::chunks::release_thread as release_thread_memory;
 /// What happens to messages, told to those who watch.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::ids::JournalPosition;
 use tokio::time::Instant;
 
 use crate::broker::Broker;
 use crate::connections::EndNotice;
 use crate::limits::CUT_TIMEOUT;
+use engine::Positions;
 
 /// What clients are told when the process ends.
 const SHUTDOWN: &str = "broker forced connection closure with reason 'shutdown'";
@@ -54,7 +54,7 @@ impl Broker {
     }
 
     /// What the journal does not have yet of what another broker needs to go on exactly where this one is. Says where it will be durable.
-    pub(crate) fn write_down_all(&self) -> Option<JournalPosition> {
+    pub(crate) fn write_down_all(&self) -> Positions {
         self.engine.close_watermarks(true);
         self.record_histories();
         self.journal_end()

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use model::ids::{JournalPosition, QueueSeq};
+use model::ids::QueueSeq;
 use queue::ConsumerId;
 
 use crate::delayed::DelaySet;
@@ -18,6 +18,7 @@ use crate::gate::{ConsumerGate, window_cost};
 use crate::held::Held;
 use crate::lane::LaneNumber;
 use crate::limits::BATCH_COUNT;
+use crate::position::Positions;
 use crate::probe::BatchProbe;
 use crate::publish::Publish;
 use crate::queue_handle::QueueHandle;
@@ -179,13 +180,9 @@ impl Batch {
     /// Brings everything to its queues. Calls `done` for each publish with where it is durable, if it has to be; it may have been
     /// refused.
     /// Gives the position where all of it is durable, settlements too.
-    pub fn apply(
-        &mut self,
-        engine: &Engine,
-        mut done: impl FnMut(&Publish, Option<JournalPosition>),
-    ) -> Option<JournalPosition> {
+    pub fn apply(&mut self, engine: &Engine, mut done: impl FnMut(&Publish, Positions)) -> Positions {
         if self.is_empty() {
-            return None;
+            return Positions::NONE;
         }
         let position = self.enqueue(engine);
         self.conclude(engine, position, &mut done);
@@ -193,25 +190,16 @@ impl Batch {
     }
 
     /// The same for a transaction: in a cluster its messages are handed out when a majority of the nodes has all of it.
-    pub fn apply_as_a_whole(
-        &mut self,
-        engine: &Engine,
-        mut done: impl FnMut(&Publish, Option<JournalPosition>),
-    ) -> Option<JournalPosition> {
+    pub fn apply_as_a_whole(&mut self, engine: &Engine, mut done: impl FnMut(&Publish, Positions)) -> Positions {
         let position = self.enqueue_as_a_whole(engine);
         self.conclude(engine, position, &mut done);
         position
     }
 
     #[inline(always)]
-    fn conclude(
-        &mut self,
-        engine: &Engine,
-        position: Option<JournalPosition>,
-        done: &mut impl FnMut(&Publish, Option<JournalPosition>),
-    ) {
+    fn conclude(&mut self, engine: &Engine, position: Positions, done: &mut impl FnMut(&Publish, Positions)) {
         for publish in self.publishes.drain(..) {
-            done(&publish, if publish.outcome.waits_for_disk { position } else { None });
+            done(&publish, if publish.outcome.waits_for_disk { position } else { Positions::NONE });
             if publish.is_spent() {
                 // There is nothing to free, and most are so.
                 std::mem::forget(publish);
@@ -224,16 +212,16 @@ impl Batch {
     }
 
     // Two forms of the same: most batches are no transactions, and do not ask whether they are.
-    fn enqueue(&mut self, engine: &Engine) -> Option<JournalPosition> {
+    fn enqueue(&mut self, engine: &Engine) -> Positions {
         self.enqueue_all::<false>(engine)
     }
 
-    fn enqueue_as_a_whole(&mut self, engine: &Engine) -> Option<JournalPosition> {
+    fn enqueue_as_a_whole(&mut self, engine: &Engine) -> Positions {
         self.enqueue_all::<true>(engine)
     }
 
     #[inline(always)]
-    fn enqueue_all<const IS_WHOLE: bool>(&mut self, engine: &Engine) -> Option<JournalPosition> {
+    fn enqueue_all<const IS_WHOLE: bool>(&mut self, engine: &Engine) -> Positions {
         let _call = APPLY.enter(|arguments| {
             arguments.number("publishes", self.publishes.len()).number("settlements", self.seqs.len());
             arguments.number("shards", self.shards.count_ones());

@@ -1,7 +1,7 @@
 //! What queues are asked under their locks: to hand out, to take back, to give up, to purge; and what follows from it for the journal, for
 //! segments and for keys of messages.
 
-use model::ids::{JournalPosition, Place, QueueSeq};
+use model::ids::{Place, QueueSeq};
 use std::sync::Arc;
 
 use queue::{DroppedMessage, Get, Message, Return, SeenMessage, Take};
@@ -10,6 +10,7 @@ use store::{RecordBatch, Returns};
 use crate::dead_letters::DeadLetter;
 use crate::held::Held;
 use crate::outbox::{ConnectionEvent, Outbox};
+use crate::position::{Position, Positions};
 use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
 use crate::tap::{Kind, NoteOf};
@@ -113,16 +114,15 @@ impl Work<'_> {
     }
 
     /// Until when deliveries of a queue, which has just been dispatched, have to wait: opens its watermark if they go beyond it. Appended
-    /// at
-    /// once, for the next section that dispatches the queue must know the position; it is rare.
-    pub fn deliveries_wait_until(&mut self, entry: &mut QueueEntry) -> Option<JournalPosition> {
+    /// at once, for the next section that dispatches the queue must know the position; it is rare.
+    pub fn deliveries_wait_until(&mut self, entry: &mut QueueEntry) -> Positions {
         let QueueEntry { watermark, queue, handle, .. } = entry;
         let covered = watermark.cover(queue.last_delivered(), || self.open_watermark(handle));
         let position = match self.engine.is_replicated {
-            true => covered.max(self.majority_has_it_by(entry)),
-            false => covered,
-        }?;
-        (position > self.engine.store.durable()).then_some(position)
+            true => Positions::from(covered).and(self.majority_has_it_by(entry)),
+            false => covered.into(),
+        };
+        if position.is_empty() || self.engine.durable().reach_all(position) { Positions::NONE } else { position }
     }
 
     /// Whether a queue hands out only what a majority of the cluster's nodes has: a quorum queue of a cluster, as RabbitMQ's do, and any
@@ -132,9 +132,9 @@ impl Work<'_> {
     }
 
     /// Until when deliveries of a queue of a cluster wait for a majority of the nodes.
-    fn majority_has_it_by(&self, entry: &QueueEntry) -> Option<JournalPosition> {
+    fn majority_has_it_by(&self, entry: &QueueEntry) -> Positions {
         match self.waits_for_majority(entry) {
-            true => Some(self.engine.store.appended()),
+            true => self.engine.journal_end(),
             false => entry.whole_by,
         }
     }
@@ -145,7 +145,7 @@ impl Work<'_> {
         watermark.preopen(|| self.open_watermark(handle));
     }
 
-    fn open_watermark(&mut self, handle: &Arc<QueueHandle>) -> JournalPosition {
+    fn open_watermark(&mut self, handle: &Arc<QueueHandle>) -> Position {
         self.engine.open_watermarks.lock().push(handle.clone());
         if self.section_effects.is_whole {
             // What has been gathered is to be in one batch with what comes: the mark goes before it.
@@ -231,12 +231,7 @@ impl Work<'_> {
 
     /// Takes the head, for `basic.get`. Where it has to be read first, that is asked for, and `waiter` is woken when it is there. Also says
     /// until when the message has to wait for the journal.
-    pub fn get(
-        &mut self,
-        entry: &mut QueueEntry,
-        no_ack: bool,
-        waiter: &Arc<Outbox>,
-    ) -> (Get<Held>, Option<JournalPosition>) {
+    pub fn get(&mut self, entry: &mut QueueEntry, no_ack: bool, waiter: &Arc<Outbox>) -> (Get<Held>, Positions) {
         let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
         entry.queue.note_used(now_ms);
         let got = entry.queue.get(no_ack, now_ms, &mut self.section_effects.effects);
@@ -244,7 +239,7 @@ impl Work<'_> {
         if entry.queue.is_timed() {
             self.set_timer(entry);
         }
-        let mut wait_until = None;
+        let mut wait_until = Positions::NONE;
         match &got {
             Get::Message(got) => {
                 wait_until = self.deliveries_wait_until(entry);

@@ -4,11 +4,11 @@ use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::ids::JournalPosition;
 use parking_lot::Mutex;
-use store::{RecordBatch, Store};
+use store::{DurableWaiter, RecordBatch, Store};
 
 use telemetry::trace::{WaitKind, Waited, waiting};
 
@@ -16,6 +16,7 @@ use crate::chunks::Chunks;
 use crate::clock::Clock;
 use crate::delayed::DelaySets;
 use crate::pending_reads::PendingReads;
+use crate::position::{Marks, Position, Positions, StoreNumber};
 use crate::queue_handle::QueueHandle;
 use crate::queue_ids::QueueIds;
 use crate::router::Router;
@@ -98,15 +99,28 @@ impl Engine {
     }
 
     /// Appends what there is, if there is anything.
-    pub fn append(&self, records: &mut RecordBatch) -> Option<JournalPosition> {
-        (!records.is_empty()).then(|| self.store.append(records))
+    pub fn append(&self, records: &mut RecordBatch) -> Positions {
+        if records.is_empty() { Positions::NONE } else { self.append_some(records).into() }
+    }
+
+    /// The same where there is something.
+    #[inline]
+    pub(crate) fn append_some(&self, records: &mut RecordBatch) -> Position {
+        position(self.store.append(records))
     }
 
     /// Appends one definition.
-    pub fn put(&self, key: &[u8], value: &[u8]) -> JournalPosition {
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Position {
         let mut records = RecordBatch::new();
         records.put(key, value);
-        self.store.append(&mut records)
+        self.append_some(&mut records)
+    }
+
+    /// Appends that a definition is no more.
+    pub fn delete(&self, key: &[u8]) -> Position {
+        let mut records = RecordBatch::new();
+        records.delete(key);
+        self.append_some(&mut records)
     }
 
     /// The topology.
@@ -123,23 +137,59 @@ impl Engine {
 
     /// Where all that has been changed so far will be durable. A request that is answered "already so" waits for it, since the one that
     /// made it so may wait still.
-    pub fn journal_end(&self) -> JournalPosition {
-        self.store.appended()
+    #[inline]
+    pub fn journal_end(&self) -> Positions {
+        position(self.store.appended()).into()
     }
 
-    /// Waits until the journal is durable up to `position`, if there is one, or never will be.
-    pub async fn until_durable(&self, position: Option<JournalPosition>) -> bool {
-        let Some(position) = position else { return true };
+    /// How far the journals are durable: what may be answered, and delivered.
+    #[inline]
+    pub fn durable(&self) -> Marks {
+        Marks::new([self.store.durable().0])
+    }
+
+    /// Wakes `waiter` when its journal is durable up to `position`, or will never be.
+    pub fn when_durable(&self, position: Position, waiter: Arc<dyn DurableWaiter>) {
+        self.store.when_durable(JournalPosition(position.at()), waiter);
+    }
+
+    /// Since when all of these are durable; none if they are not, or only just now.
+    pub fn durable_since(&self, positions: Positions) -> Option<Instant> {
+        self.latest(positions, Store::durable_since)
+    }
+
+    /// In a group, since when all of these are on this node's disks; none if they are not, or only just now.
+    pub fn flushed_since(&self, positions: Positions) -> Option<Instant> {
+        self.latest(positions, Store::flushed_since)
+    }
+
+    fn latest(
+        &self,
+        positions: Positions,
+        since: impl Fn(&Store, JournalPosition) -> Option<Instant>,
+    ) -> Option<Instant> {
+        let each = positions.iter().map(|position| since(&self.store, JournalPosition(position.at())));
+        each.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    /// Waits until the journals are durable up to `positions`, or never will be.
+    pub async fn until_durable(&self, positions: Positions) -> bool {
+        if positions.is_empty() {
+            return true;
+        }
         let durable = poll_fn(|cx| {
-            if self.store.failure().is_some() {
-                return Poll::Ready(position <= self.store.durable());
-            }
-            if position <= self.store.durable() {
+            let has_failed = self.store.failure().is_some();
+            if self.durable().reach_all(positions) {
                 return Poll::Ready(true);
             }
-            self.store.when_durable(position, Arc::new(cx.waker().clone()));
-            // It may have become so between the two.
-            if position <= self.store.durable() { Poll::Ready(true) } else { Poll::Pending }
+            if has_failed {
+                return Poll::Ready(false);
+            }
+            for position in positions.iter() {
+                self.when_durable(position, Arc::new(cx.waker().clone()));
+            }
+            // They may have become so between the two.
+            if self.durable().reach_all(positions) { Poll::Ready(true) } else { Poll::Pending }
         });
         waiting(if self.is_replicated { JOURNALS } else { JOURNAL }, durable).await
     }
@@ -157,4 +207,10 @@ impl Engine {
         })
         .await
     }
+}
+
+/// A position of the only store.
+#[inline]
+fn position(at: JournalPosition) -> Position {
+    Position::new(StoreNumber::ONLY, at.0)
 }

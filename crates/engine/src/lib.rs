@@ -14,6 +14,7 @@
 //! - `dead_letters`, `delayed`, `deduplication`: what queues and exchanges do besides.
 //! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`, `maintenance`: time.
 //!   `statistics`: counts. `probe`: messages that are timed on their way. `effort`: who takes the processors' time.
+//! - `position`: where something is in the journals of stores, and how far these are. `engine` alone knows the stores' own positions.
 //! - `router`: what the engine asks the topology. `tap`: what happens to messages, told to those who watch.
 //!
 //! Deliberately absent: exchanges and bindings, vhosts, connections and sessions, users and permissions, and what operators are shown. The
@@ -41,6 +42,7 @@ pub mod maintenance;
 pub mod outbox;
 pub mod pause;
 pub mod pending_reads;
+pub mod position;
 pub mod probe;
 pub mod publish;
 mod put;
@@ -62,5 +64,6 @@ pub mod work;
 
 pub use engine::{Engine, JOURNAL, Options};
 pub use limits::{BATCH_COUNT, PROBE_COUNT, WATCHED_QUEUE_COUNT_MAX};
+pub use position::{Position, Positions};
 pub use shard_number::shard_of;
 pub use trace_points::TRACE_POINTS;

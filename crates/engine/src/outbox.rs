@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::task::{Wake, Waker};
 
-use model::ids::{JournalPosition, QueueId, QueueSeq};
+use model::ids::{QueueId, QueueSeq};
 use parking_lot::Mutex;
 use queue::{ConsumerId, Counts, DrainedCredit};
 use store::{Content, DurableWaiter};
 
 use crate::lane::LaneNumber;
+use crate::position::Positions;
 use crate::probe::{DeliveryProbe, push_bounded};
 
 pub use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN};
@@ -106,8 +107,8 @@ pub enum ConnectionEvent {
 struct Waiting {
     deliveries: VecDeque<Outgoing>,
     events: Vec<ConnectionEvent>,
-    /// Deliveries may leave only when the journal is durable up to here.
-    hold_until: Option<JournalPosition>,
+    /// Deliveries may leave only when the journals are durable up to here.
+    hold_until: Positions,
     /// Those of the deliveries that are timed.
     timed: Vec<DeliveryProbe>,
     /// Set by [`Outbox::wake_up`]: look again, though nothing was put in.
@@ -133,8 +134,8 @@ pub struct Taken {
     pub timed: Vec<DeliveryProbe>,
     /// Something that the connection waits for may have come: look again.
     pub is_woken: bool,
-    /// Deliveries may leave only when the journal is durable up to here.
-    pub hold_until: Option<JournalPosition>,
+    /// Deliveries may leave only when the journals are durable up to here.
+    pub hold_until: Positions,
 }
 
 impl Outbox {
@@ -178,16 +179,10 @@ impl Outbox {
     }
 
     /// Puts deliveries in. Called under the queue's lock; the waker it returns is woken after the lock is released.
-    pub fn deliver(
-        &self,
-        deliveries: impl Iterator<Item = Outgoing>,
-        hold_until: Option<JournalPosition>,
-    ) -> Option<Waker> {
+    pub fn deliver(&self, deliveries: impl Iterator<Item = Outgoing>, hold_until: Positions) -> Option<Waker> {
         let mut waiting = self.waiting.lock();
         waiting.deliveries.extend(deliveries);
-        if let Some(position) = hold_until {
-            waiting.hold_until = waiting.hold_until.max(Some(position));
-        }
+        waiting.hold_until.add(hold_until);
         waiting.waker.take()
     }
 
@@ -253,7 +248,7 @@ impl Outbox {
     }
 
     /// Takes all deliveries there are, without leaving a waker: for cancelling and closing. Says until when they must wait.
-    pub fn take_deliveries(&self, deliveries: &mut VecDeque<Outgoing>) -> Option<JournalPosition> {
+    pub fn take_deliveries(&self, deliveries: &mut VecDeque<Outgoing>) -> Positions {
         let mut waiting = self.waiting.lock();
         deliveries.append(&mut waiting.deliveries);
         waiting.hold_until

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use model::ids::{JournalPosition, QueueId};
+use model::ids::QueueId;
 
 use crate::engine::Engine;
+use crate::position::Positions;
 use crate::queue_handle::QueueHandle;
 
 /// What the keys of queues that are paused begin with, among definitions.
@@ -13,7 +14,7 @@ const PAUSE_KEY: &[u8] = b"paused/";
 
 impl Engine {
     /// Pauses a queue, or resumes it. Says whether that is a change, and where it is durable; `None` when the queue is gone.
-    pub fn pause(&self, queue: &Arc<QueueHandle>, is_paused: bool) -> Option<(bool, Option<JournalPosition>)> {
+    pub fn pause(&self, queue: &Arc<QueueHandle>, is_paused: bool) -> Option<(bool, Positions)> {
         self.with_queue(queue, |entry, work| {
             if entry.queue.is_paused() == is_paused {
                 return false;

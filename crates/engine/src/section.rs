@@ -9,11 +9,10 @@
 
 use std::sync::Arc;
 
-use model::ids::JournalPosition;
-
 use crate::abort::AbortOnPanic;
 use crate::delayed::DelaySet;
 use crate::engine::Engine;
+use crate::position::Positions;
 use crate::queue_handle::QueueHandle;
 use crate::shard::{Locked, QueueEntry};
 use crate::targets::Targets;
@@ -29,8 +28,8 @@ pub struct Section<'s, 'e> {
 /// What a section came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Committed {
-    /// Where all of it is durable; `None` when nothing was journaled.
-    pub position: Option<JournalPosition>,
+    /// Where all of it is durable; empty when nothing was journaled.
+    pub position: Positions,
     /// Whether consumers of one of its queues, or releases of one of its sets, fall behind what comes in.
     pub(crate) consumers_lag: bool,
 }
@@ -63,7 +62,7 @@ impl<'e> Section<'_, 'e> {
         let position = self.work.append_so_far();
         for queue in arrived.flat_map(|targets| &targets.queues) {
             if let Some((entry, _)) = self.queue(queue) {
-                entry.whole_by = position.max(entry.whole_by);
+                entry.whole_by.add(position);
             }
         }
     }
@@ -134,7 +133,7 @@ impl Engine {
         &self,
         queue: &QueueHandle,
         act: impl FnOnce(&mut QueueEntry, &mut Work<'_>) -> T,
-    ) -> Option<(T, Option<JournalPosition>)> {
+    ) -> Option<(T, Positions)> {
         self.with_work(|work| {
             self.shards.with_queue(queue, |entry| {
                 let result = act(entry, work);

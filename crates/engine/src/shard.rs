@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use model::ids::{JournalPosition, QueueId};
+use model::ids::QueueId;
 use parking_lot::MutexGuard;
 use rustc_hash::FxBuildHasher;
 use telemetry::Gauge;
@@ -24,6 +24,7 @@ use crate::gate::ConsumerGate;
 use crate::held::Held;
 use crate::limits::SHARD_COUNT;
 use crate::outbox::Outbox;
+use crate::position::Positions;
 use crate::probe::QueueProbes;
 use crate::queue_handle::QueueHandle;
 use crate::statistics::Statistics;
@@ -38,7 +39,7 @@ pub struct QueueEntry {
     pub queue: queue::Queue<Held, ConsumerGate>,
     pub(crate) watermark: Watermark,
     /// In a cluster: where all is durable that has arrived together with other things, or not at all.
-    pub(crate) whole_by: Option<JournalPosition>,
+    pub(crate) whole_by: Positions,
     /// Messages that are timed.
     pub(crate) probes: QueueProbes,
     /// Connections whose `basic.get` waits for the head to be read from a segment.
@@ -64,7 +65,7 @@ impl QueueEntry {
             handle,
             queue,
             watermark,
-            whole_by: None,
+            whole_by: Positions::NONE,
             probes: QueueProbes::default(),
             load_waiters: Vec::new(),
             is_touched: false,

@@ -7,7 +7,9 @@
 //! **Invariant: no message above a closed mark has been handed out.** The mark is changed here alone, by a caller that holds the shard's
 //! lock and journals the change under it ([`crate::maintenance`], [`crate::dispatch`]).
 
-use model::ids::{JournalPosition, QueueSeq};
+use model::ids::QueueSeq;
+
+use crate::position::Position;
 
 /// A queue's watermark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +25,8 @@ enum Mark {
     None,
     /// Nothing above has been delivered.
     Closed(QueueSeq),
-    /// Anything may have been delivered, once the journal is durable up to here.
-    Open(JournalPosition),
+    /// Anything may have been delivered, once the journal is durable up to here. None: it is open since before the start.
+    Open(Option<Position>),
 }
 
 impl Watermark {
@@ -42,7 +44,7 @@ impl Watermark {
     pub const fn recovered(mark: Option<QueueSeq>) -> Self {
         match mark {
             Some(seq) => Self::closed_at(seq),
-            None => Watermark { mark: Mark::Open(JournalPosition(0)), delivered_then: QueueSeq(0) },
+            None => Watermark { mark: Mark::Open(None), delivered_then: QueueSeq(0) },
         }
     }
 
@@ -57,21 +59,17 @@ impl Watermark {
 
     /// Until where the journal must be durable before what has been delivered, up to `last_delivered`, may leave. `None`: nothing has to
     /// wait. `open` journals that the mark is open, where it is closed below, and says where.
-    pub(crate) fn cover(
-        &mut self,
-        last_delivered: QueueSeq,
-        open: impl FnOnce() -> JournalPosition,
-    ) -> Option<JournalPosition> {
+    pub(crate) fn cover(&mut self, last_delivered: QueueSeq, open: impl FnOnce() -> Position) -> Option<Position> {
         match self.mark {
             Mark::None => None,
             Mark::Closed(mark) if last_delivered <= mark => None,
             Mark::Closed(_) => Some(self.open(open)),
-            Mark::Open(position) => Some(position),
+            Mark::Open(position) => position,
         }
     }
 
     /// Opens a closed mark ahead of time. Says whether it was closed.
-    pub(crate) fn preopen(&mut self, open: impl FnOnce() -> JournalPosition) -> bool {
+    pub(crate) fn preopen(&mut self, open: impl FnOnce() -> Position) -> bool {
         let is_closed = matches!(self.mark, Mark::Closed(_));
         if is_closed {
             self.open(open);
@@ -79,9 +77,9 @@ impl Watermark {
         is_closed
     }
 
-    fn open(&mut self, open: impl FnOnce() -> JournalPosition) -> JournalPosition {
+    fn open(&mut self, open: impl FnOnce() -> Position) -> Position {
         let position = open();
-        self.mark = Mark::Open(position);
+        self.mark = Mark::Open(Some(position));
         position
     }
 
@@ -104,6 +102,11 @@ impl Watermark {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::position::StoreNumber;
+
+    fn at(at: u64) -> Position {
+        Position::new(StoreNumber::ONLY, at)
+    }
 
     #[test]
     fn deliveries_beyond_a_closed_mark_wait_for_its_opening() {
@@ -111,13 +114,13 @@ mod tests {
         let never = || panic!("nothing is to be journalled");
         assert_eq!(watermark.cover(QueueSeq(5), never), None);
         assert_eq!(watermark.closed_mark(), Some(QueueSeq(5)));
-        assert_eq!(watermark.cover(QueueSeq(6), || JournalPosition(70)), Some(JournalPosition(70)));
+        assert_eq!(watermark.cover(QueueSeq(6), || at(70)), Some(at(70)));
         assert!(watermark.is_open() && watermark.closed_mark().is_none());
         // Later ones wait for the same record.
-        assert_eq!(watermark.cover(QueueSeq(900), never), Some(JournalPosition(70)));
+        assert_eq!(watermark.cover(QueueSeq(900), never), Some(at(70)));
         watermark.close(QueueSeq(900));
         assert_eq!(watermark.cover(QueueSeq(900), never), None);
-        assert!(watermark.preopen(|| JournalPosition(99)) && !watermark.preopen(never));
+        assert!(watermark.preopen(|| at(99)) && !watermark.preopen(never));
     }
 
     #[test]

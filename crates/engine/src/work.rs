@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
-use model::ids::{JournalPosition, Place, QueueId, QueueSeq};
+use model::ids::{Place, QueueId, QueueSeq};
 use queue::{Effects, PagedRange};
 use store::RecordBatch;
 
@@ -19,6 +19,7 @@ use crate::deduplication::KeyWork;
 use crate::engine::Engine;
 use crate::held::Held;
 use crate::outbox::{EndedDrains, Outbox, Outgoing};
+use crate::position::{Position, Positions};
 use crate::probe::DeliveryProbe;
 use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
@@ -35,7 +36,7 @@ pub(crate) struct Run {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) consumer: u32,
     pub(crate) end: usize,
-    pub(crate) hold_until: Option<JournalPosition>,
+    pub(crate) hold_until: Positions,
     /// Of a queue that hands out only what a majority has.
     pub(crate) waits_for_majority: bool,
 }
@@ -53,7 +54,7 @@ pub(crate) struct SectionEffects {
     /// Records to append before the locks are released.
     pub(crate) records: RecordBatch,
     /// Where what has been appended in this section is durable.
-    position: Option<JournalPosition>,
+    position: Positions,
     pub(crate) effects: Effects<Held>,
     /// Queues that have given up what is to go elsewhere.
     pub(crate) giving_up: VecDeque<Arc<QueueHandle>>,
@@ -140,8 +141,8 @@ impl<'e> Work<'e> {
         &mut self.section_effects.records
     }
 
-    /// Appends what there is. Says where all that the section has appended is durable; `None`: it has nothing.
-    pub(crate) fn append_so_far(&mut self) -> Option<JournalPosition> {
+    /// Appends what there is. Says where all that the section has appended is durable; empty: it has nothing.
+    pub(crate) fn append_so_far(&mut self) -> Positions {
         if !self.section_effects.records.is_empty() {
             self.append();
         }
@@ -149,21 +150,21 @@ impl<'e> Work<'e> {
     }
 
     /// Appends records by themselves, before what has been gathered.
-    pub(crate) fn append_before(&mut self, records: &mut RecordBatch) -> JournalPosition {
-        let position = self.engine.store.append(records);
-        self.section_effects.position = Some(position);
+    pub(crate) fn append_before(&mut self, records: &mut RecordBatch) -> Position {
+        let position = self.engine.append_some(records);
+        self.section_effects.position.add(position);
         position
     }
 
-    pub(crate) fn append(&mut self) -> JournalPosition {
-        let position = self.engine.store.append(&mut self.section_effects.records);
-        self.section_effects.position = Some(position);
+    pub(crate) fn append(&mut self) -> Position {
+        let position = self.engine.append_some(&mut self.section_effects.records);
+        self.section_effects.position.add(position);
         position
     }
 
     /// Appends the records and fills the outboxes: the last thing under the locks. The position is where all of it is
-    /// durable; `None` when nothing was journaled.
-    pub(crate) fn commit(&mut self) -> Option<JournalPosition> {
+    /// durable; empty when nothing was journaled.
+    pub(crate) fn commit(&mut self) -> Positions {
         if !self.section_effects.records.is_empty() {
             self.append();
         }
@@ -187,15 +188,17 @@ impl<'e> Work<'e> {
                 content: delivery.message.into_content(),
             });
             // By now all that is handed out has been appended.
-            let appended = run.waits_for_majority.then(|| self.engine.store.appended());
-            let hold_until = run.hold_until.max(appended);
+            let hold_until = match run.waits_for_majority {
+                true => run.hold_until.and(self.engine.journal_end()),
+                false => run.hold_until,
+            };
             section_effects.wakers.extend(run.outbox.deliver(outgoing, hold_until));
             start = run.end;
         }
-        let position = section_effects.position.take();
-        if std::mem::take(&mut section_effects.keys.awaits_originals) {
+        let position = std::mem::take(&mut section_effects.position);
+        if std::mem::take(&mut section_effects.keys.awaits_originals) && position.is_empty() {
             // What duplicates were dropped for has been appended by now.
-            return position.or_else(|| Some(self.engine.journal_end()));
+            return self.engine.journal_end();
         }
         position
     }

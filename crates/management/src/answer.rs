@@ -1,11 +1,10 @@
 //! What a handler answers.
 
-use broker::Changed;
+use broker::{Changed, Positions};
 use bytes::Bytes;
 use http_server::{Pieces, Source};
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
-use model::ids::JournalPosition;
 
 /// An answer to a request.
 pub(crate) struct Answer {
@@ -14,7 +13,7 @@ pub(crate) struct Answer {
     /// Headers of its own; those that all answers have are added later.
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// What must last before this may be said.
-    pub(crate) position: Option<JournalPosition>,
+    pub(crate) position: Positions,
 }
 
 /// The body of an answer.
@@ -33,7 +32,7 @@ pub(crate) enum Content {
 
 impl Answer {
     fn of(status: StatusCode, content: Content) -> Answer {
-        Answer { status, content, headers: Vec::new(), position: None }
+        Answer { status, content, headers: Vec::new(), position: Positions::NONE }
     }
 
     pub(crate) fn json(json: Vec<u8>) -> Answer {
@@ -83,7 +82,7 @@ impl Answer {
 
     /// Answered when the change is durable.
     pub(crate) fn after(self, changed: &Changed) -> Answer {
-        Answer { position: changed.position.max(self.position), ..self }
+        Answer { position: changed.position.and(self.position), ..self }
     }
 
     pub(crate) fn with_status(self, status: StatusCode) -> Answer {

@@ -248,7 +248,10 @@ impl Service {
         })?;
         // A client that is told that something is so finds it so after a crash, also if another client made it so.
         let is_change = operation.method != Verb::Get;
-        let position = answer.position.or_else(|| self.broker.journal_end().filter(|_| is_change));
+        let position = match answer.position.is_empty() && is_change {
+            true => self.broker.journal_end(),
+            false => answer.position,
+        };
         if !self.broker.until_durable(position).await {
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", NOT_DURABLE));
         }

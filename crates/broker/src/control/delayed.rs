@@ -135,7 +135,7 @@ impl Broker {
             // Another may have been quicker.
             if let Outcome::Done(position, _) = set.cancel(&self.engine, id).await {
                 cancelled.count += 1;
-                cancelled.changed.position = cancelled.changed.position.max(position);
+                cancelled.changed.position.add(position);
             }
         }
         Ok(cancelled)

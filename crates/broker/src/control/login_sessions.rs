@@ -5,9 +5,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use engine::Positions;
 use engine::clock::wall_ms;
 use model::definition::Definition;
-use model::ids::JournalPosition;
 use model::login_session::{SessionDigest, StoredSession};
 use store::RecordBatch;
 
@@ -26,7 +26,7 @@ pub struct OpenedSession {
     /// Until when it lasts, in milliseconds since 1970.
     pub expires_at_ms: u64,
     /// When that is durable; None where it is only in memory.
-    pub position: Option<JournalPosition>,
+    pub position: Positions,
 }
 
 impl Broker {
@@ -133,11 +133,7 @@ impl Broker {
         self.sweep_login_sessions(wall_ms());
     }
 
-    fn record_sessions(
-        &self,
-        new: Option<StoredSession>,
-        gone: &[(SessionDigest, LoginSession)],
-    ) -> Option<JournalPosition> {
+    fn record_sessions(&self, new: Option<StoredSession>, gone: &[(SessionDigest, LoginSession)]) -> Positions {
         let mut records = RecordBatch::new();
         let definition = |session: StoredSession| Definition::GlobalParameter(session.to_parameter());
         for session in gone.iter().filter_map(|(digest, session)| session.stored(*digest)) {

@@ -66,7 +66,7 @@ impl Broker {
             false => event,
         };
         self.emit_by(actor, event);
-        Ok(Changed { is_new, position: Some(position) })
+        Ok(Changed { is_new, position })
     }
 
     /// Deletes a global parameter.
@@ -80,7 +80,7 @@ impl Broker {
         };
         self.parameter_changed(name);
         self.emit_by(actor, Event::new("parameter.cleared").with_text("component", GLOBAL).with_text("name", name));
-        Ok(Changed { is_new: false, position: Some(position) })
+        Ok(Changed { is_new: false, position })
     }
 
     pub(crate) fn parameter_changed(&self, name: &str) {

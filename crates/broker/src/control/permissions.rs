@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use engine::Positions;
 use model::definition::{Definition, UserPermission};
-use model::ids::JournalPosition;
 use model::user::TopicPermission;
 use store::RecordBatch;
 
@@ -47,9 +47,9 @@ impl Broker {
         self.check_user_and_vhost(given.user.as_str(), given.vhost.as_str())?;
         let (user, vhost) = (given.user.clone(), given.vhost.clone());
         let permission = given.permission.clone();
-        let mut position = None;
+        let mut position = Positions::NONE;
         let is_new = self.users.permit(given, |given| {
-            position = Some(self.put_definition(&Definition::Permission(given.clone())));
+            position = self.put_definition(&Definition::Permission(given.clone()));
         });
         let event = Event::new("permission.created")
             .with_text("user", user.as_str())
@@ -71,7 +71,7 @@ impl Broker {
         };
         self.emit_by(actor, Event::new("permission.deleted").with_text("user", user).with_text("vhost", vhost));
         self.access_changed(user);
-        Ok(Changed { is_new: false, position: Some(position) })
+        Ok(Changed { is_new: false, position })
     }
 
     /// Sets which routing keys a user may use on a topic exchange.
@@ -84,9 +84,9 @@ impl Broker {
             .with_text("write", given.write())
             .with_text("read", given.read());
         let user = given.user.clone();
-        let mut position = None;
+        let mut position = Positions::NONE;
         let is_new = self.users.permit_topic(given, |given| {
-            position = Some(self.put_definition(&Definition::TopicPermission(given.clone())));
+            position = self.put_definition(&Definition::TopicPermission(given.clone()));
         });
         self.emit_by(actor, event);
         self.access_changed(user.as_str());
@@ -108,7 +108,7 @@ impl Broker {
                 && exchange.is_none_or(|exchange| topic.exchange.as_str() == exchange)
         };
         let mut records = RecordBatch::new();
-        let mut position = None;
+        let mut position = Positions::NONE;
         let count = self.users.forbid_topics(is_meant, |topic| {
             records.delete(&Definition::TopicPermission(topic.clone()).key());
             position = self.engine.append(&mut records);
@@ -134,9 +134,7 @@ impl Broker {
     }
 
     /// Takes a definition out of the journal's.
-    pub(crate) fn delete(&self, definition: &Definition) -> JournalPosition {
-        let mut records = RecordBatch::new();
-        records.delete(&definition.key());
-        self.engine.store.append(&mut records)
+    pub(crate) fn delete(&self, definition: &Definition) -> Positions {
+        self.engine.delete(&definition.key()).into()
     }
 }

@@ -245,7 +245,7 @@ impl PolicyApplication {
     fn add(&mut self, changed: Changed, pass: PolicyPass) {
         self.passes.push(pass);
         self.changed.is_new |= changed.is_new;
-        self.changed.position = self.changed.position.max(changed.position);
+        self.changed.position.add(changed.position);
     }
 
     /// Brings them to some more queues and exchanges. What the change came to, when there are no more.
@@ -256,7 +256,7 @@ impl PolicyApplication {
             broker.emit_by(&self.actor, Event::queue_policy(queue, policy.as_deref()));
         }
         if let Some(position) = turn.end {
-            self.changed.position = self.changed.position.max(position);
+            self.changed.position.add(position);
             self.passes.pop();
         }
         self.passes.is_empty().then_some(self.changed)

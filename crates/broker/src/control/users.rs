@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use engine::Positions;
 use model::definition::Definition;
 use model::name::UserName;
 use model::parameter::VHOST_LIMITS_NAME;
@@ -102,7 +103,7 @@ impl Broker {
         self.check_unprotected(actor, name.as_str())?;
         // Hashed before anything is locked.
         let (password, second_password) = (self.hashed(password)?, self.hashed(second_password)?);
-        let mut position = None;
+        let mut position = Positions::NONE;
         // Who is about to open a connection has the user as it was, or as it is from here on and is told below.
         let opening = self.opening.lock();
         let updated = self.users.update(
@@ -119,7 +120,7 @@ impl Broker {
                 user.limits = limits.unwrap_or(user.limits);
                 Some(user)
             },
-            |user| position = Some(self.put_definition(&Definition::User(user.clone()))),
+            |user| position = self.put_definition(&Definition::User(user.clone())),
         );
         drop(opening);
         let Some(Updated { before, after }) = updated else { return no_user(name.as_str()) };
@@ -174,7 +175,7 @@ impl Broker {
         name: &str,
         change: impl FnOnce(&mut UserLimits),
     ) -> Result<Changed, ControlError> {
-        let mut position = None;
+        let mut position = Positions::NONE;
         let updated = self.users.update(
             name,
             |existing| {
@@ -182,7 +183,7 @@ impl Broker {
                 change(&mut user.limits);
                 Some(user)
             },
-            |user| position = Some(self.put_definition(&Definition::User(user.clone()))),
+            |user| position = self.put_definition(&Definition::User(user.clone())),
         );
         let Some(Updated { after, .. }) = updated else { return no_user(name) };
         let event = match after.limits == UserLimits::default() {

@@ -72,7 +72,7 @@ impl Broker {
         if let Some(event) = event {
             self.emit_by(actor, event);
         }
-        Ok(Changed { is_new, position: Some(position) })
+        Ok(Changed { is_new, position })
     }
 
     /// Deletes a parameter of a vhost.
@@ -96,7 +96,7 @@ impl Broker {
         if let Some(event) = event {
             self.emit_by(actor, event);
         }
-        Ok(Changed { is_new: false, position: Some(position) })
+        Ok(Changed { is_new: false, position })
     }
 
     /// Tells that parameters went with their vhost.

@@ -1,8 +1,8 @@
 //! Vhosts: made, changed, deleted.
 
+use engine::Positions;
 use model::arguments::QueueType;
 use model::definition::{Definition, UserPermission};
-use model::ids::JournalPosition;
 use model::name::VhostName;
 use model::parameter::VHOST_LIMITS_NAME;
 use model::policy::PolicyKind;
@@ -77,8 +77,8 @@ impl Broker {
             let definition = Definition::Vhost(facts.clone());
             let added = self.vhosts.add(Vhost::new(facts, self.hash_seed), || self.put_definition(&definition));
             // Where it is none, another operator has made it meanwhile.
-            if added.is_some() {
-                break Changed { is_new: true, position: added };
+            if let Some(position) = added {
+                break Changed { is_new: true, position };
             }
         };
         if let Some(is_traced) = is_traced {
@@ -86,7 +86,7 @@ impl Broker {
         }
         if let Some(vhost) = self.vhosts.get(name.as_str()) {
             if changed.is_new && name == self.options.default_user.vhost {
-                changed.position = changed.position.max(declare_event_exchange(self, &vhost).position);
+                changed.position.add(declare_event_exchange(self, &vhost).position);
             }
             let event = if changed.is_new { "vhost.created" } else { "vhost.updated" };
             self.emit_by(actor, Event::of_vhost(event, &vhost.facts()));
@@ -98,7 +98,7 @@ impl Broker {
             self.emit_by(actor, event_of_limits(name.as_str(), &limits));
         }
         let furnished = self.create_default_exchanges(actor, &name)?;
-        Ok(Changed { position: changed.position.max(furnished), ..changed })
+        Ok(Changed { position: changed.position.and(furnished), ..changed })
     }
 
     /// A vhost with the limits that the configuration has for it.
@@ -109,12 +109,8 @@ impl Broker {
 
     /// Gives a new vhost the users and the operators' policies that the configuration has for it. A user that is there already keeps its
     /// password and its tags.
-    pub(crate) fn create_default_exchanges(
-        &self,
-        actor: &Actor,
-        vhost: &VhostName,
-    ) -> Result<Option<JournalPosition>, ControlError> {
-        let mut position = None;
+    pub(crate) fn create_default_exchanges(&self, actor: &Actor, vhost: &VhostName) -> Result<Positions, ControlError> {
+        let mut position = Positions::NONE;
         for default in self.options.vhost_defaults.users_of(vhost) {
             if self.users.get(default.name.as_str()).is_none() {
                 let password = default.password.clone().map_or(PasswordChange::Clear, PasswordChange::Plain);
@@ -124,7 +120,7 @@ impl Broker {
             }
             let (vhost, user) = (vhost.clone(), default.name.clone());
             let permission = default.permission.clone();
-            position = position.max(self.put_permission(actor, UserPermission { vhost, user, permission })?.position);
+            position.add(self.put_permission(actor, UserPermission { vhost, user, permission })?.position);
         }
         let policies = self.options.vhost_defaults.policies_of(vhost).map(|default| PolicyRequest {
             vhost: vhost.clone(),
@@ -138,7 +134,7 @@ impl Broker {
         let policies: Vec<PolicyRequest> = policies.collect();
         if !policies.is_empty() {
             let (changed, _) = self.put_policies(actor, policies)?;
-            position = position.max(changed.position);
+            position.add(changed.position);
         }
         Ok(position)
     }
@@ -155,7 +151,7 @@ impl Broker {
     fn change_vhost(&self, vhost: &Vhost, change: impl FnOnce(&mut Facts)) -> Changed {
         let record = |facts: &Facts| self.put_definition(&Definition::Vhost(facts.clone()));
         let ((), position) = vhost.change_facts(change, record);
-        Changed { is_new: false, position: Some(position) }
+        Changed { is_new: false, position }
     }
 
     /// Protects a vhost from being deleted, or no longer.
@@ -230,7 +226,7 @@ impl Broker {
         // Last: after a crash the vhost is still there, with what is left in it, and can be deleted again.
         let position = self.delete(&Definition::Vhost(Facts::clone(&vhost.facts())));
         self.emit_by(actor, Event::new("vhost.deleted").with_text("name", name));
-        Ok(Changed { is_new: false, position: Some(position) })
+        Ok(Changed { is_new: false, position })
     }
 
     fn delete_queues_of(&self, actor: &Actor, vhost: &Vhost) {

@@ -2,8 +2,8 @@
 //!
 //! RabbitMQ promises atomicity for one queue only; here a commit is one batch of the journal, so it is durable as a whole.
 
+use engine::Positions;
 use message::Parts;
-use model::ids::JournalPosition;
 use model::refusal::{self, Outcome};
 
 use super::confirms::Confirms;
@@ -19,8 +19,8 @@ use crate::long_turns::take_long;
 /// What has to be done once a commit is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Committed {
-    /// Where it is durable; None: nothing has to be.
-    pub(crate) position: Option<JournalPosition>,
+    /// Where it is durable; empty: nothing has to be.
+    pub(crate) position: Positions,
     /// Whether deliveries may have got room, which leave before anything more is received.
     has_settled: bool,
 }
@@ -95,7 +95,7 @@ impl<P: Protocol> Front<P> {
             let mut deliveries: Vec<_> = group.iter().map(|(delivery, _)| *delivery).collect();
             match group[0].1 {
                 Disposition::Rejected { has_failed } => {
-                    position = position.max(self.reject(lane, &mut deliveries, has_failed));
+                    position.add(self.reject(lane, &mut deliveries, has_failed));
                 }
                 Disposition::Requeued(how) => self.requeue(lane, &mut deliveries, how),
                 Disposition::Accepted => {}

@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 
-use model::ids::JournalPosition;
+use engine::Positions;
+use engine::position::Marks;
 
 /// What has been published and not confirmed.
 #[derive(Debug)]
 pub(super) struct Confirms {
     /// The number of the next publish; the first is 1.
     next_seq: u64,
-    /// Publishes that wait for the journal, with where they are durable. Both grow.
-    waiting: VecDeque<(u64, JournalPosition)>,
+    /// Publishes that wait for the journal, with where they are durable. Both grow, in each journal.
+    waiting: VecDeque<(u64, Positions)>,
     /// Publishes that need not wait, since the last [`Confirms::write`].
     ready: Vec<u64>,
     /// Publishes that a queue has refused, since then.
@@ -30,7 +31,7 @@ pub(crate) enum Confirm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConfirmState {
     /// It is confirmed when the journal is durable up to there.
-    Waiting(JournalPosition),
+    Waiting(Positions),
     /// It has been confirmed, or is about to be.
     Done,
     /// A queue has refused it.
@@ -60,7 +61,7 @@ impl Confirms {
 
     /// Bytes that they take.
     pub(super) fn memory_len(&self) -> usize {
-        self.waiting.capacity() * size_of::<(u64, JournalPosition)>()
+        self.waiting.capacity() * size_of::<(u64, Positions)>()
             + (self.ready.capacity() + self.refused.capacity()) * size_of::<u64>()
     }
 
@@ -72,12 +73,13 @@ impl Confirms {
         seq
     }
 
-    /// The publish is done, once the journal is durable up to `position` if there is one.
+    /// The publish is done, once the journal is durable up to `position`.
     #[inline]
-    pub(super) fn complete(&mut self, seq: u64, position: Option<JournalPosition>) {
-        match position {
-            None => self.ready.push(seq),
-            Some(position) => self.waiting.push_back((seq, position)),
+    pub(super) fn complete(&mut self, seq: u64, position: Positions) {
+        if position.is_empty() {
+            self.ready.push(seq);
+        } else {
+            self.waiting.push_back((seq, position));
         }
     }
 
@@ -97,18 +99,18 @@ impl Confirms {
     }
 
     /// Where the oldest waiting publish is durable.
-    pub(super) fn waits_for(&self) -> Option<JournalPosition> {
+    pub(super) fn waits_for(&self) -> Option<Positions> {
         self.waiting.front().map(|&(_, position)| position)
     }
 
     /// Confirms all that can be: calls `ack(seq, multiple)`. Says how many publishes that were.
     ///
     /// `multiple` confirms everything before it, so it is used only where nothing before it still waits.
-    pub(super) fn write(&mut self, durable: JournalPosition, mut ack: impl FnMut(u64, bool)) -> u64 {
+    pub(super) fn write(&mut self, durable: Marks, mut ack: impl FnMut(u64, bool)) -> u64 {
         let mut last_durable = None;
         let mut count = 0;
         while let Some(&(seq, position)) = self.waiting.front()
-            && position <= durable
+            && durable.reach_all(position)
         {
             last_durable = Some(seq);
             count += 1;
@@ -134,16 +136,22 @@ impl Confirms {
 
 #[cfg(test)]
 mod tests {
+    use engine::position::{Position, StoreNumber};
+
     use super::*;
+
+    fn at(at: u64) -> Position {
+        Position::new(StoreNumber::ONLY, at)
+    }
 
     #[track_caller]
     fn check_confirms(done: &[(u64, Option<u64>)], durable: u64, expected: &[(u64, bool)]) {
         let mut confirms = Confirms::new();
         for &(seq, position) in done {
-            confirms.complete(seq, position.map(JournalPosition));
+            confirms.complete(seq, position.map(at).into());
         }
         let mut acks = Vec::new();
-        confirms.write(JournalPosition(durable), |seq, multiple| acks.push((seq, multiple)));
+        confirms.write(Marks::new([durable]), |seq, multiple| acks.push((seq, multiple)));
         assert_eq!(acks, expected);
     }
 
@@ -160,11 +168,11 @@ mod tests {
     fn it_is_known_what_has_become_of_a_publish() {
         let mut confirms = Confirms::new();
         for (seq, position) in [(1, Some(10)), (2, None), (4, Some(20))] {
-            confirms.complete(seq, position.map(JournalPosition));
+            confirms.complete(seq, position.map(at).into());
         }
         confirms.refuse(3);
         let states: Vec<_> = (1..=4).map(|seq| confirms.state(seq)).collect();
-        let waits = |position| ConfirmState::Waiting(JournalPosition(position));
+        let waits = |position| ConfirmState::Waiting(at(position).into());
         assert_eq!(states, [waits(10), ConfirmState::Done, ConfirmState::Refused, waits(20)]);
     }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use amqp::table::Table;
+use engine::Positions;
 use engine::gate::ConsumerGate;
 use engine::queue_handle::QueueHandle;
 use engine::shard::Parked;
 use message::Parts;
-use model::ids::JournalPosition;
 use model::name::QueueName;
 use model::refusal::{self, Outcome};
 use model::user::Access;
@@ -67,7 +67,7 @@ pub(crate) struct GotMessage {
     /// How often its queue has had it back, where its type counts that.
     pub(crate) counts: Option<Counts>,
     /// Where the journal has to be before it may leave.
-    pub(crate) hold_until: Option<JournalPosition>,
+    pub(crate) hold_until: Positions,
 }
 
 impl<P: Protocol> Front<P> {

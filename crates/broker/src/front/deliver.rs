@@ -18,7 +18,7 @@ use crate::statistics::{ChannelNumber, WaitRun};
 impl<P: Protocol> Front<P> {
     /// Encodes deliveries until the output is full or none are left. True when something was done.
     pub(super) fn encode_deliveries(&mut self) -> bool {
-        let is_held = self.deliveries.hold_until() > Some(self.broker.engine.store.durable());
+        let is_held = !self.broker.engine.durable().reach_all(self.deliveries.hold_until());
         if self.deliveries.is_empty() || is_held || self.waits.holds_deliveries() {
             return false;
         }

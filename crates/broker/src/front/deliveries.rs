@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::task::Waker;
 
-use model::ids::JournalPosition;
-
 use super::unacked::UnackedDelivery;
+use engine::Positions;
 use engine::outbox::{ConnectionEvent, Outbox, Outgoing, Taken};
 use engine::probe::DeliveryProbe;
 
@@ -15,8 +14,8 @@ pub(super) struct Deliveries {
     pending: VecDeque<Outgoing>,
     /// Reused: what was taken from the outbox besides.
     taken: Taken,
-    /// They leave only when the journal is durable up to here.
-    hold_until: Option<JournalPosition>,
+    /// They leave only when the journals are durable up to here.
+    hold_until: Positions,
     /// Reused by acknowledgements.
     settled: Vec<UnackedDelivery>,
 }
@@ -63,12 +62,12 @@ impl Deliveries {
         self.taken.is_woken
     }
 
-    /// They are to leave only when the journal is durable up to `position`, too.
-    pub(super) fn hold(&mut self, position: Option<JournalPosition>) {
-        self.hold_until = self.hold_until.max(position);
+    /// They are to leave only when the journals are durable up to `position`, too.
+    pub(super) fn hold(&mut self, position: Positions) {
+        self.hold_until.add(position);
     }
 
-    pub(super) fn hold_until(&self) -> Option<JournalPosition> {
+    pub(super) fn hold_until(&self) -> Positions {
         self.hold_until
     }
 

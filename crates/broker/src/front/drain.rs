@@ -1,14 +1,15 @@
 //! What a front does besides receiving: brings its batch to the queues, writes confirms, and waits for the journal.
 //!
-//! A connection waits for one position of the journal at a time, the earliest that anything of it needs; when that is
+//! A connection waits for one position of a journal at a time, the earliest that anything of it needs; when that is
 //! durable it looks again and asks for the next.
 
 use std::task::Waker;
 use std::time::Instant;
 
+use engine::Positions;
 use engine::batch::{Batch, BatchRoute};
 use engine::outbox::ConnectionEvent;
-use model::ids::JournalPosition;
+use engine::position::{Marks, Position};
 use model::refusal;
 use sampler::{Work, working_on};
 
@@ -167,14 +168,14 @@ impl<P: Protocol> Front<P> {
             return self.write_timed_confirms();
         }
         if self.lanes.are_confirming() {
-            self.write_confirms_up_to(self.broker.engine.store.durable());
+            self.write_confirms_up_to(self.broker.engine.durable());
         }
     }
 
     /// The same, where it is looked at what is confirmed: each confirm that is written, then.
     #[cold]
     fn write_timed_confirms(&mut self) {
-        let durable = self.broker.engine.store.durable();
+        let durable = self.broker.engine.durable();
         self.time_commits(durable);
         if self.lanes.are_confirming() {
             self.write_confirms_up_to(durable);
@@ -182,7 +183,7 @@ impl<P: Protocol> Front<P> {
     }
 
     #[inline]
-    fn write_confirms_up_to(&mut self, durable: JournalPosition) {
+    fn write_confirms_up_to(&mut self, durable: Marks) {
         if self.tracer.is_some() {
             self.report_confirmed(durable);
         }
@@ -190,9 +191,7 @@ impl<P: Protocol> Front<P> {
         let put = |lane, confirm| P::put_confirm(out, lane, confirm);
         let (count, waits_for) = self.lanes.write_confirms(durable, vhost, put);
         self.turn.counted.confirmed += count;
-        if let Some(position) = waits_for {
-            self.wake_at(position);
-        }
+        waits_for.iter().for_each(|position| self.wake_at(position));
     }
 
     /// Writes the confirms that may leave, if they are all that the journal is waited for with, and nothing else is. Else says so, and does
@@ -200,7 +199,7 @@ impl<P: Protocol> Front<P> {
     pub(super) fn write_durable(&mut self) -> bool {
         let waits_for_more = self.waits.has_any()
             || self.flow.is_stopped()
-            || self.deliveries.hold_until() > Some(self.broker.engine.store.durable())
+            || !self.broker.engine.durable().reach_all(self.deliveries.hold_until())
             || !self.deliveries.is_empty()
             || !self.is_running();
         if waits_for_more {
@@ -211,36 +210,38 @@ impl<P: Protocol> Front<P> {
     }
 
     /// Asks to be woken when the journal is durable up to `position`, unless that has been asked for.
-    fn wake_at(&mut self, position: JournalPosition) {
-        let store = &self.broker.engine.store;
-        if self.waits.note_wake_at(position, store.durable()) {
-            store.when_durable(position, self.handle.as_durable_waiter());
+    fn wake_at(&mut self, position: Position) {
+        let engine = &self.broker.engine;
+        if self.waits.note_wake_at(position, engine.durable()) {
+            engine.when_durable(position, self.handle.as_durable_waiter());
         }
+    }
+
+    fn wake_at_all(&mut self, positions: Positions) {
+        positions.iter().for_each(|position| self.wake_at(position));
     }
 
     /// Sends the reply that `put` writes when the journal is durable up to `position`, and receives nothing before.
-    pub(crate) fn reply_when_durable(&mut self, position: Option<JournalPosition>, put: impl FnOnce(&mut Vec<u8>)) {
-        match position {
-            Some(position) if position > self.broker.engine.store.durable() => {
-                let mut reply = Vec::new();
-                put(&mut reply);
-                self.waits.hold_reply(position, reply);
-                self.wake_at(position);
-            }
-            _ => put(&mut self.out),
+    pub(crate) fn reply_when_durable(&mut self, position: Positions, put: impl FnOnce(&mut Vec<u8>)) {
+        if self.broker.engine.durable().reach_all(position) {
+            return put(&mut self.out);
         }
+        let mut reply = Vec::new();
+        put(&mut reply);
+        self.waits.hold_reply(position, reply);
+        self.wake_at_all(position);
     }
 
     /// Where what a declaration or a binding came to is durable, or in a group on a majority's disks: what was answered is there, as in
-    /// RabbitMQ. A client that finds it done waits no less than the one that did it. `None`: it is answered at once.
-    pub(crate) fn defined_position(&self, changed: Changed) -> Option<JournalPosition> {
+    /// RabbitMQ. A client that finds it done waits no less than the one that did it. Empty: it is answered at once.
+    pub(crate) fn defined_position(&self, changed: Changed) -> Positions {
         if self.broker.options.answers_definitions_at_once && !self.broker.engine.is_replicated() {
-            return None;
+            return Positions::NONE;
         }
         if changed.is_new {
             return changed.position;
         }
-        changed.position.max(Some(self.vhost().defined_at()))
+        changed.position.and(self.vhost().defined_at())
     }
 
     /// Answers what has changed the topology, or found it so, when that is durable.
@@ -249,7 +250,7 @@ impl<P: Protocol> Front<P> {
     }
 
     /// The same for what defines something: what defines more is received meanwhile.
-    pub(crate) fn answer_definition(&mut self, position: Option<JournalPosition>, put: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn answer_definition(&mut self, position: Positions, put: impl FnOnce(&mut Vec<u8>)) {
         self.reply_when_durable(position, put);
         self.waits.begin_following();
     }
@@ -258,15 +259,15 @@ impl<P: Protocol> Front<P> {
     /// take them back, marked as redelivered without ever having been sent.
     pub(super) fn send_before_more(&mut self) {
         if self.waits.reply_position().is_none() {
-            self.waits.hold_reply(self.broker.engine.store.durable(), Vec::new());
+            self.waits.hold_reply(self.broker.engine.durable().into(), Vec::new());
             self.handle.outbox.wake_up();
         }
     }
 
     /// Takes back what was written since `start` and sends it when the journal is durable up to `position`. It holds deliveries, or
     /// their end: none with a higher tag may leave before.
-    pub(crate) fn send_when_durable(&mut self, position: Option<JournalPosition>, start: usize) {
-        if position.is_some_and(|position| position > self.broker.engine.store.durable()) {
+    pub(crate) fn send_when_durable(&mut self, position: Positions, start: usize) {
+        if !self.broker.engine.durable().reach_all(position) {
             let held = self.out.split_off(start);
             self.reply_when_durable(position, |out| out.extend_from_slice(&held));
             self.waits.hold_deliveries();
@@ -286,34 +287,34 @@ impl<P: Protocol> Front<P> {
     }
 
     /// Where the journal has to be before deliveries may leave.
-    pub(crate) fn held_until(&self) -> Option<JournalPosition> {
+    pub(crate) fn held_until(&self) -> Positions {
         self.deliveries.hold_until()
     }
 
     /// Deliveries are to leave only when the journal is durable up to `position`.
-    pub(crate) fn hold(&mut self, position: Option<JournalPosition>) {
+    pub(crate) fn hold(&mut self, position: Positions) {
         self.deliveries.hold(position);
         self.wake_for_held();
     }
 
     /// Asks to be woken when deliveries that are held may leave.
     fn wake_for_held(&mut self) {
-        let durable = self.broker.engine.store.durable();
-        if let Some(position) = self.deliveries.hold_until().filter(|&position| position > durable) {
+        let (durable, held_until) = (self.broker.engine.durable(), self.deliveries.hold_until());
+        for position in held_until.iter().filter(|&position| !durable.reach(position)) {
             self.wake_at(position);
         }
     }
 
     /// The journal may be as far as the connection waits for. If it is not, that is asked for once more.
     fn recheck_journal(&mut self) {
-        let durable = self.broker.engine.store.durable();
+        let durable = self.broker.engine.durable();
         if self.waits.take_due(durable, &mut self.out) && self.stages.is_timing() {
             self.answer_followed(durable);
         }
         if let Some(cancels) = self.waits.end_reply() {
             self.consumers_cancelled(cancels);
         } else if let Some(position) = self.waits.reply_position() {
-            self.wake_at(position);
+            self.wake_at_all(position);
         }
         self.wake_for_held();
         if self.flow.is_congested() {

@@ -1,7 +1,8 @@
 //! A connection's lanes by number.
 
+use engine::Positions;
 use engine::lane::LaneNumber;
-use model::ids::JournalPosition;
+use engine::position::{Earliest, Marks};
 
 use super::confirms::{Confirm, ConfirmState};
 use super::lane::Lane;
@@ -66,13 +67,7 @@ impl<S> Lanes<S> {
     /// A publish that is to be confirmed has been refused by a queue, or is done once the journal is durable up to `position`.
     // Always: there are two who call it, and one of them does so for each message.
     #[inline(always)]
-    pub(super) fn complete(
-        &mut self,
-        number: LaneNumber,
-        seq: u64,
-        is_refused: bool,
-        position: Option<JournalPosition>,
-    ) {
+    pub(super) fn complete(&mut self, number: LaneNumber, seq: u64, is_refused: bool, position: Positions) {
         let Some(lane) = self.get_mut(number) else { return };
         let Some(confirms) = &mut lane.confirms else { return };
         if is_refused {
@@ -98,14 +93,15 @@ impl<S> Lanes<S> {
         !self.confirming.is_empty()
     }
 
-    /// Hands the confirms that may leave to `put`. Gives how many publishes were confirmed, and the earliest position that others wait for.
+    /// Hands the confirms that may leave to `put`. Gives how many publishes were confirmed, and the earliest positions that
+    /// others wait for.
     pub(super) fn write_confirms(
         &mut self,
-        durable: JournalPosition,
+        durable: Marks,
         vhost: &VhostCounters,
         mut put: impl FnMut(LaneNumber, Confirm),
-    ) -> (u64, Option<JournalPosition>) {
-        let (mut confirmed, mut waits_for) = (0, None::<JournalPosition>);
+    ) -> (u64, Earliest) {
+        let (mut confirmed, mut waits_for) = (0, Earliest::default());
         let mut confirming = std::mem::take(&mut self.confirming);
         confirming.retain(|&number| {
             let Some(lane) = self.get_mut(number) else { return false };
@@ -120,10 +116,7 @@ impl<S> Lanes<S> {
             lane.counts.add(ChannelNumber::Confirmed, count);
             confirmed += count;
             let position = confirms.waits_for();
-            waits_for = match (waits_for, position) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
+            waits_for.add(position.unwrap_or_default());
             position.is_some()
         });
         self.confirming = confirming;

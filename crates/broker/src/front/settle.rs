@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
+use engine::Positions;
 use engine::batch::still_held;
 use engine::shard::QueueEntry;
 use engine::work::Work;
-use model::ids::{JournalPosition, QueueSeq};
+use model::ids::QueueSeq;
 use model::refusal::{self, Outcome};
 use queue::{ConsumerId, Return};
 
@@ -109,7 +110,7 @@ impl<P: Protocol> Front<P> {
         lane: &Lane<P::Lane>,
         deliveries: &mut [UnackedDelivery],
         has_failed: bool,
-    ) -> Option<JournalPosition> {
+    ) -> Positions {
         self.give_back(lane, deliveries, |entry, work, seqs| work.reject(entry, seqs, has_failed))
     }
 
@@ -119,7 +120,7 @@ impl<P: Protocol> Front<P> {
         lane: &Lane<P::Lane>,
         deliveries: &mut [UnackedDelivery],
         act: impl FnMut(&mut QueueEntry, &mut Work<'_>, &[QueueSeq]),
-    ) -> Option<JournalPosition> {
+    ) -> Positions {
         if deliveries.len() > SETTLED_COUNT_MAX {
             take_long(|| self.give_back_by_queue(lane, deliveries, act))
         } else {
@@ -132,9 +133,9 @@ impl<P: Protocol> Front<P> {
         lane: &Lane<P::Lane>,
         deliveries: &mut [UnackedDelivery],
         mut act: impl FnMut(&mut QueueEntry, &mut Work<'_>, &[QueueSeq]),
-    ) -> Option<JournalPosition> {
+    ) -> Positions {
         self.forget_timed(deliveries);
-        let mut durable_at = None;
+        let mut durable_at = Positions::NONE;
         let queue_of =
             |slots: &ConsumerSlots, delivery: &UnackedDelivery| slots.get(delivery.slot).map(|slot| slot.queue.id());
         // By queue, so that each has all back before it hands out any of it; and then in the order in which they were delivered.
@@ -167,7 +168,7 @@ impl<P: Protocol> Front<P> {
                         entry.queue.end_return();
                     }
                 });
-                durable_at = durable_at.max(given.and_then(|((), position)| position));
+                durable_at.add(given.map_or(Positions::NONE, |((), position)| position));
             }
             self.batch.serve(&queue);
         }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use model::ids::{JournalPosition, QueueId};
+use engine::Positions;
+use engine::position::{Earliest, Marks, Position};
+use model::ids::QueueId;
 
 use crate::backend::Answer;
 use crate::identity::Identity;
@@ -20,8 +22,8 @@ pub(super) struct Waits {
     reply: Option<Box<HeldReply>>,
     get: Option<LoadingGet>,
     question: Option<Question>,
-    /// The position that the journal was asked to wake the connection at.
-    woken_at: Option<JournalPosition>,
+    /// The positions that the journals were asked to wake the connection at.
+    woken_at: Earliest,
 }
 
 /// A reply that leaves when the journal is durable up to a position. After that of a method that defines something others of the kind may
@@ -29,7 +31,7 @@ pub(super) struct Waits {
 #[derive(Debug)]
 struct HeldReply {
     /// In the order in which they leave: none waits for less than the one before it.
-    parts: VecDeque<(JournalPosition, Vec<u8>)>,
+    parts: VecDeque<(Positions, Vec<u8>)>,
     /// Bytes of all of them.
     len: usize,
     /// Whether what defines something is received meanwhile.
@@ -77,22 +79,18 @@ impl Waits {
     }
 
     /// Whether the journal is yet to be asked to wake the connection at `position`; it counts as asked from now on.
-    pub(super) fn note_wake_at(&mut self, position: JournalPosition, durable: JournalPosition) -> bool {
-        let is_new = self.woken_at.is_none_or(|at| position < at || at <= durable);
-        if is_new {
-            self.woken_at = Some(position);
-        }
-        is_new
+    pub(super) fn note_wake_at(&mut self, position: Position, durable: Marks) -> bool {
+        self.woken_at.renew(position, &durable)
     }
 
     /// The reply of a method leaves when the journal is durable up to `position`, and after what is held already.
-    pub(super) fn hold_reply(&mut self, position: JournalPosition, bytes: Vec<u8>) {
+    pub(super) fn hold_reply(&mut self, position: Positions, bytes: Vec<u8>) {
         let reply = self.reply.get_or_insert_with(|| {
             let (parts, cancels) = (VecDeque::new(), Vec::new());
             Box::new(HeldReply { parts, len: 0, is_followed: false, holds_deliveries: false, cancels })
         });
         reply.len += bytes.len();
-        let position = reply.parts.back().map_or(position, |(last, _)| position.max(*last));
+        let position = reply.parts.back().map_or(position, |(last, _)| position.and(*last));
         match reply.parts.back_mut().filter(|(last, _)| *last == position) {
             Some((_, part)) => part.extend_from_slice(&bytes),
             None => reply.parts.push_back((position, bytes)),
@@ -150,10 +148,10 @@ impl Waits {
     }
 
     /// Moves to `out` what of the reply the journal is far enough for. Says whether that was anything.
-    pub(super) fn take_due(&mut self, durable: JournalPosition, out: &mut Vec<u8>) -> bool {
+    pub(super) fn take_due(&mut self, durable: Marks, out: &mut Vec<u8>) -> bool {
         let Some(reply) = &mut self.reply else { return false };
         let mut has_left = false;
-        while let Some((_, part)) = reply.parts.pop_front_if(|(position, _)| *position <= durable) {
+        while let Some((_, part)) = reply.parts.pop_front_if(|(position, _)| durable.reach_all(*position)) {
             out.extend_from_slice(&part);
             reply.len -= part.len();
             has_left = true;
@@ -167,12 +165,12 @@ impl Waits {
     }
 
     /// Where the journal has to be next for the reply that is held.
-    pub(super) fn reply_position(&self) -> Option<JournalPosition> {
+    pub(super) fn reply_position(&self) -> Option<Positions> {
         self.reply.as_ref()?.parts.front().map(|(position, _)| *position)
     }
 
     /// Where it has to be for the last of it.
-    pub(super) fn last_reply_position(&self) -> Option<JournalPosition> {
+    pub(super) fn last_reply_position(&self) -> Option<Positions> {
         self.reply.as_ref()?.parts.back().map(|(position, _)| *position)
     }
 

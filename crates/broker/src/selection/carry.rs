@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use amqp::table::{Table, Value};
-use model::ids::JournalPosition;
+use engine::Positions;
 use model::name::{ExchangeName, QueueName};
 use model::user::Access;
 use queue::{Counts, SeenMessage, Take};
@@ -213,7 +213,7 @@ impl VhostAccess {
                 carried.count += section.count;
                 carried.refused_count += section.refused_count;
                 carried.unroutable_count += section.unroutable_count;
-                carried.changed.position = carried.changed.position.max(position);
+                carried.changed.position.add(position);
                 if attempt + 1 == ATTEMPT_COUNT_MAX {
                     break;
                 }
@@ -297,7 +297,7 @@ impl VhostAccess {
         &self,
         source: &Arc<QueueHandle>,
         mut transfers: Vec<Transfer<SeenMessage<Held>>>,
-    ) -> Outcome<(Section, Option<JournalPosition>)> {
+    ) -> Outcome<(Section, Positions)> {
         let mut mover = FromQueue { source, section: None };
         let committed = self.broker.engine.transfer(&mut transfers, source.shard_bit(), &mut mover);
         match mover.section {

@@ -42,7 +42,7 @@ impl VhostAccess {
                     return refusal::not_found(format!("no {}", queue.definition.resource()));
                 };
                 removed.count += count;
-                removed.changed.position = removed.changed.position.max(position);
+                removed.changed.position.add(position);
                 for unread in unread {
                     seen.extend(selected.find_again(unread.position).await?);
                 }

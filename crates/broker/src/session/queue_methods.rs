@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amqp::frame::put_method;
 use amqp::method::queue;
-use model::ids::JournalPosition;
+use engine::Positions;
 use model::name::QueueName;
 
 use crate::binding_request::{BindingEnd, BindingRequest};
@@ -52,14 +52,14 @@ impl Session {
         if reply_to::is_address(declare.queue) && !self.front.broker().replies.is_there(vhost, declare.queue) {
             return Ok(self.front.vhost().no_queue(&name)?);
         }
-        self.declared(channel, declare, None, &name, [0, 1])
+        self.declared(channel, declare, Positions::NONE, &name, [0, 1])
     }
 
     fn declared(
         &mut self,
         channel: &Channel,
         declare: &queue::Declare<'_>,
-        position: Option<JournalPosition>,
+        position: Positions,
         name: &str,
         counts: [u64; 2],
     ) -> Handled<()> {

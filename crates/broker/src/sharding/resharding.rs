@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use amqp::table::{Table, TableBuf, Value};
+use engine::Positions;
 use model::arguments::{QUEUE_TYPE, QueueArguments, QueueShape, QueueType, default_queue_type};
 use model::definition;
 use model::features::{ExchangeFeatures, Sharding};
-use model::ids::{JournalPosition, QueueId};
+use model::ids::QueueId;
 use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
 use routing::{BindingSpec, Destination, Removed};
 
@@ -34,12 +35,12 @@ struct Done {
     removed: Vec<Removed>,
     /// What exchanges have kept for shards that were bound to them.
     histories: Vec<(QueueId, Vec<StoredContent>)>,
-    position: Option<JournalPosition>,
+    position: Positions,
 }
 
 impl Vhost {
     /// Makes, binds and unbinds shards as the policies that hold now want it. Says where that is durable.
-    pub(crate) fn shard_exchanges(&self, broker: &Broker) -> Option<JournalPosition> {
+    pub(crate) fn shard_exchanges(&self, broker: &Broker) -> Positions {
         let done = self.sharded.change(|in_force| {
             let mut done = Done::default();
             let policies = self.policies();
@@ -60,13 +61,9 @@ impl Vhost {
     }
 
     /// Makes and binds the shards of an exchange that has just been declared. Says where that is durable.
-    pub(crate) fn shard_new_exchange(
-        &self,
-        broker: &Broker,
-        exchange: &definition::Exchange,
-    ) -> Option<JournalPosition> {
+    pub(crate) fn shard_new_exchange(&self, broker: &Broker, exchange: &definition::Exchange) -> Positions {
         if !have_shards(&self.policies()) {
-            return None;
+            return Positions::NONE;
         }
         let done = self.sharded.change(|in_force| {
             let mut done = Done::default();
@@ -115,7 +112,7 @@ impl Vhost {
                 // Where it is gone already, so are its bindings.
                 let Ok(removal) = self.unbind(broker, &spec) else { continue };
                 done.removed.push(removal.removed);
-                done.position = done.position.max(removal.position);
+                done.position.add(removal.position);
             }
         }
     }
@@ -173,7 +170,7 @@ impl Vhost {
             match self.declare_queue(broker, None, make, &name) {
                 Declared::New(queue, position) => {
                     done.event(Event::queue_created(&queue));
-                    done.position = done.position.max(position);
+                    done.position.add(position);
                     shards.push(queue);
                 }
                 Declared::Existing(queue) => shards.push(queue),
@@ -226,7 +223,7 @@ impl Vhost {
                 let (source, destination) = (&exchange.name, BindingEnd::Queue(name));
                 let request = BindingRequest { source, destination, routing_key, arguments: Table::EMPTY };
                 done.event(Event::binding_created(self.name(), &request));
-                done.position = done.position.max(changed.position);
+                done.position.add(changed.position);
                 done.histories.push((shard.id(), history));
             }
             Ok(_) => {}
@@ -238,14 +235,14 @@ impl Vhost {
     }
 
     /// Tells of what is done, and hands over what exchanges have kept.
-    fn tell(&self, broker: &Broker, done: Done) -> Option<JournalPosition> {
+    fn tell(&self, broker: &Broker, done: Done) -> Positions {
         done.events.into_iter().for_each(|event| broker.emit(event));
         for removed in &done.removed {
             broker.emit_removals(self.name(), removed, SHARDING_USER, Origin::broker());
         }
         let handed_over =
             done.histories.iter().map(|(queue, history)| self.hand_over(broker, history, &Destination::Queue(*queue)));
-        handed_over.fold(done.position, Option::max)
+        handed_over.fold(done.position, |all, position| all.and(position))
     }
 }
 

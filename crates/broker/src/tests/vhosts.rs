@@ -55,7 +55,7 @@ fn who_makes_the_same_vhost_at_the_same_time_waits_for_it_too() {
     });
     for (first, second) in std::iter::zip(first, second) {
         assert!(first.is_new != second.is_new);
-        assert!(first.position.is_some() && second.position.is_some());
+        assert!(!first.position.is_empty() && !second.position.is_empty());
     }
 }
 

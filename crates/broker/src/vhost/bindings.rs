@@ -1,5 +1,6 @@
 //! A vhost's bindings: made, taken away, shown.
 
+use engine::Positions;
 use model::definition::{self, BindingChange, Definition};
 use model::name::{ExchangeName, QueueName};
 use routing::{BindError, BindingRef, BindingSpec, Destination};
@@ -21,7 +22,7 @@ impl Vhost {
     ) -> Result<(Changed, Vec<StoredContent>), BindError> {
         self.change(|topology| {
             let is_new = !topology.is_gone && topology.exchanges.bind(spec)?;
-            let mut position = None;
+            let mut position = Positions::NONE;
             if is_new
                 && self.is_durable(topology, spec)
                 && let Ok(source) = ExchangeName::parse(spec.source)
@@ -29,7 +30,7 @@ impl Vhost {
                 let destination = destination.clone();
                 let binding =
                     definition::Binding::new(self.name.clone(), source, destination, spec.routing_key, spec.arguments);
-                position = Some(broker.put_definition(&Definition::Binding(binding)));
+                position = broker.put_definition(&Definition::Binding(binding));
                 self.note_defined(position);
             }
             if is_new {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::Positions;
 use model::definition::{self, Definition};
 use model::name::ExchangeName;
 use routing::{DeleteError, Removed};
@@ -23,13 +24,15 @@ impl Vhost {
                 self.apply_to_exchange(broker, topology, exchange.name.as_bytes());
                 self.tell_federation_of_exchanges(broker, [exchange.name.as_bytes()]);
             }
-            let is_kept = is_new && exchange.is_durable;
-            let position = is_kept.then(|| broker.put_definition(&Definition::Exchange(exchange.clone())));
+            let position = match is_new && exchange.is_durable {
+                true => broker.put_definition(&Definition::Exchange(exchange.clone())),
+                false => Positions::NONE,
+            };
             self.note_defined(position);
             Changed { is_new, position }
         });
         if changed.is_new {
-            changed.position = changed.position.max(self.shard_new_exchange(broker, exchange));
+            changed.position.add(self.shard_new_exchange(broker, exchange));
         }
         changed
     }

@@ -35,9 +35,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use engine::Positions;
+use engine::position::SharedPositions;
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition;
-use model::ids::{JournalPosition, QueueId};
+use model::ids::QueueId;
 use model::name::{ExchangeName, VhostName};
 use model::policy::Policy;
 use parking_lot::{Mutex, RwLock};
@@ -66,7 +68,7 @@ pub(crate) struct Vhost {
     epoch: AtomicU64,
     topology: trace::locks::RwLock<Topology>,
     /// Up to where the journal has to be for all that was declared, bound, deleted or unbound so far.
-    defined_at: AtomicU64,
+    defined_at: SharedPositions,
     /// Of both kinds, by name.
     policies: RwLock<Arc<[Arc<Policy>]>>,
     /// Whether some policy has anything fed by other brokers.
@@ -124,7 +126,7 @@ impl Vhost {
             facts: RwLock::new(Arc::new(facts)),
             epoch,
             topology,
-            defined_at: AtomicU64::new(JournalPosition::START.0),
+            defined_at: SharedPositions::default(),
             policies: RwLock::new(Arc::from([])),
             is_federating: AtomicBool::new(false),
             applying: Mutex::default(),
@@ -147,8 +149,8 @@ impl Vhost {
     pub(crate) fn change_facts<T>(
         &self,
         change: impl FnOnce(&mut model::vhost::Vhost) -> T,
-        record: impl FnOnce(&model::vhost::Vhost) -> JournalPosition,
-    ) -> (T, JournalPosition) {
+        record: impl FnOnce(&model::vhost::Vhost) -> Positions,
+    ) -> (T, Positions) {
         let mut facts = self.facts.write();
         let mut changed = model::vhost::Vhost::clone(&facts);
         let result = change(&mut changed);
@@ -181,15 +183,13 @@ impl Vhost {
     }
 
     /// Something was defined, or is defined no more, and is durable there. Said under the topology's lock: who finds it done knows where.
-    pub(crate) fn note_defined(&self, position: Option<JournalPosition>) {
-        if let Some(JournalPosition(position)) = position {
-            self.defined_at.fetch_max(position, Ordering::Release);
-        }
+    pub(crate) fn note_defined(&self, positions: Positions) {
+        self.defined_at.add(positions);
     }
 
     /// Where all definitions that can be seen are durable. Who is answered "already so" waits for it, for who made it so may wait still.
-    pub(crate) fn defined_at(&self) -> JournalPosition {
-        JournalPosition(self.defined_at.load(Ordering::Acquire))
+    pub(crate) fn defined_at(&self) -> Positions {
+        self.defined_at.get()
     }
 
     /// 404 for an exchange.

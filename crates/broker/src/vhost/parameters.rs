@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::ids::JournalPosition;
+use engine::Positions;
 use model::parameter::{VhostParameter, is_hidden};
 use store::RecordBatch;
 
@@ -22,9 +22,9 @@ pub(super) struct Parameters {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PutParameter {
     /// There was none of its name.
-    New(JournalPosition),
+    New(Positions),
     /// It had another value.
-    Replaced(JournalPosition),
+    Replaced(Positions),
     /// It has this value already.
     Unchanged,
     /// The vhost is deleted.
@@ -50,7 +50,7 @@ impl Vhost {
     pub(crate) fn put_parameter(
         &self,
         parameter: VhostParameter,
-        record: impl FnOnce(VhostParameter) -> JournalPosition,
+        record: impl FnOnce(VhostParameter) -> Positions,
     ) -> PutParameter {
         let mut parameters = self.parameters.lock();
         if parameters.is_closed {
@@ -72,8 +72,8 @@ impl Vhost {
         &self,
         component: &str,
         name: &str,
-        record: impl FnOnce(VhostParameter) -> JournalPosition,
-    ) -> Option<JournalPosition> {
+        record: impl FnOnce(VhostParameter) -> Positions,
+    ) -> Option<Positions> {
         let mut parameters = self.parameters.lock();
         parameters.kept.remove(&key_of(component, name)).map(|parameter| record(Arc::unwrap_or_clone(parameter)))
     }

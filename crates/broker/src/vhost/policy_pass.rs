@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::vec;
 
-use model::ids::JournalPosition;
+use engine::Positions;
 use model::policy::{ChangedPolicies, Policy, PolicyChange, PolicyRanking, Target};
 
 use super::Vhost;
@@ -28,7 +28,7 @@ pub(crate) struct PolicyTurn {
     /// Queues for which another user's policy holds than before, and that policy.
     pub(crate) changed: Vec<(Arc<QueueHandle>, Option<Arc<Policy>>)>,
     /// None: there is more to do. Else where that is durable which follows from the change.
-    pub(crate) end: Option<Option<JournalPosition>>,
+    pub(crate) end: Option<Positions>,
 }
 
 impl PolicyPass {
@@ -69,7 +69,7 @@ impl PolicyPass {
         PolicyTurn { changed, end: is_over.then(|| self.end(broker)) }
     }
 
-    fn end(&self, broker: &Broker) -> Option<JournalPosition> {
+    fn end(&self, broker: &Broker) -> Positions {
         if self.was_federating || self.vhost.is_federating() {
             broker.federated_changed();
         }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use engine::Positions;
 use model::definition::{self, Definition};
 use model::features::QueueFeatures;
-use model::ids::{JournalPosition, QueueId, QueueSeq};
+use model::ids::{QueueId, QueueSeq};
 use model::name::QueueName;
 use model::policy::EffectivePolicy;
 use queue::TtlHistory;
@@ -43,7 +44,7 @@ struct NewQueue {
 /// What a queue's deletion found.
 pub(crate) enum Deletion {
     /// It is gone; so many messages went with it, and these bindings and exchanges. The position is where that is durable.
-    Deleted { ready_count: u64, removed: Removed, position: Option<JournalPosition> },
+    Deleted { ready_count: u64, removed: Removed, position: Positions },
     /// It was gone already.
     Missing,
     /// It has consumers, and should not have.
@@ -54,7 +55,7 @@ pub(crate) enum Deletion {
 
 /// What a queue's declaration came to.
 pub(crate) enum Declared {
-    New(Arc<QueueHandle>, Option<JournalPosition>),
+    New(Arc<QueueHandle>, Positions),
     /// Another has been quicker.
     Existing(Arc<QueueHandle>),
     /// The vhost has as many queues as it may.
@@ -122,7 +123,7 @@ impl Vhost {
             let policy = effective_for(&self.policies(), &definition);
             let features = QueueFeatures::of(&definition.arguments, &policy);
             let ttls = TtlHistory::always(features.message_ttl_ms);
-            let mut position = None;
+            let mut position = Positions::NONE;
             if is_journaled {
                 let mut records = RecordBatch::new();
                 let stored = Definition::Queue(definition.clone());

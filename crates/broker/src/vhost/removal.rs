@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use engine::Positions;
 use model::definition::{self, Definition};
-use model::ids::JournalPosition;
 use model::name::{ExchangeName, QueueName};
 use routing::{Destination, Removed};
 use store::RecordBatch;
@@ -37,7 +37,7 @@ pub(crate) struct Removal {
     /// What is deleted.
     pub(crate) removed: Removed,
     /// Where that is durable.
-    pub(crate) position: Option<JournalPosition>,
+    pub(crate) position: Positions,
 }
 
 impl Vhost {

@@ -49,7 +49,7 @@ impl VhostAccess {
             Ok((mut changed, history)) => {
                 if changed.is_new {
                     self.emit(|| Event::binding_created(self.vhost.name(), request));
-                    changed.position = changed.position.max(self.vhost.hand_over(&self.broker, &history, &id));
+                    changed.position.add(self.vhost.hand_over(&self.broker, &history, &id));
                 }
                 Ok(changed)
             }

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use engine::Positions;
 use message::{Parts, StoredContent, View};
-use model::ids::JournalPosition;
 use routing::Destination;
 
 use crate::broker::Broker;
@@ -25,12 +25,12 @@ impl Vhost {
         broker: &Broker,
         history: &[StoredContent],
         destination: &Destination<'_>,
-    ) -> Option<JournalPosition> {
+    ) -> Positions {
         let queue = match destination {
             Destination::Queue(id) => Some(Arc::new(Targets::new(self.queue_of(*id)))),
             Destination::Exchange(_) => None,
         };
-        let mut durable_at = None;
+        let mut durable_at = Positions::NONE;
         for part in history.chunks(BATCH_COUNT) {
             let mut batch = Batch::default();
             for message in part {
@@ -52,7 +52,7 @@ impl Vhost {
                 let options = PublishOptions { is_persistent, ttl_ms, priority, due_ms: 0 };
                 batch.publish(&targets, Publish::new(content, parts.body.len(), options));
             }
-            durable_at = durable_at.max(batch.apply(&broker.engine, |_, _| ()));
+            durable_at.add(batch.apply(&broker.engine, |_, _| ()));
         }
         durable_at
     }

@@ -7,8 +7,9 @@ use std::task::Poll;
 use std::time::Instant;
 
 use amqp::content::Properties;
+use engine::Positions;
 use message::{History, Parts, View};
-use model::ids::{JournalPosition, QueueSeq};
+use model::ids::QueueSeq;
 use model::name::{ExchangeName, QueueName};
 use model::user::Access;
 use queue::{Get, Return};
@@ -51,7 +52,7 @@ pub struct Published {
     /// Whether a queue has refused it.
     pub is_refused: bool,
     /// Where it is durable; None where nothing has to be.
-    pub position: Option<JournalPosition>,
+    pub position: Positions,
 }
 
 /// What becomes of messages that were got, by RabbitMQ's names.
@@ -297,7 +298,7 @@ impl HeldBack<'_> {
         }
     }
 
-    fn settle(mut self, ack_mode: AckMode) -> Option<JournalPosition> {
+    fn settle(mut self, ack_mode: AckMode) -> Positions {
         match ack_mode {
             AckMode::AckRequeue => self.requeue(Return::Unharmed),
             AckMode::RejectRequeue => self.requeue(Return::Failed),
@@ -305,7 +306,7 @@ impl HeldBack<'_> {
         }
         let seqs = std::mem::take(&mut self.seqs);
         if seqs.is_empty() {
-            return None;
+            return Positions::NONE;
         }
         let broker = &self.access.broker;
         let settled = broker.engine.with_queue(self.queue, |entry, work| {
@@ -316,7 +317,7 @@ impl HeldBack<'_> {
             }
             work.ack(entry, &seqs);
         });
-        settled.and_then(|((), position)| position)
+        settled.map_or(Positions::NONE, |((), position)| position)
     }
 
     fn requeue(&mut self, how: Return) {

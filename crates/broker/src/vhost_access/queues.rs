@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use amqp::table::{Table, TableBuf, Value};
+use engine::Positions;
 use model::arguments::{
     QUEUE_TYPE, QueueArguments, QueueShape, QueueType, check_queue_type, check_server_named, default_queue_type,
 };
@@ -274,13 +275,13 @@ impl VhostAccess {
         let ready_count = engine.with_queue(&queue, |entry, _| entry.queue.ready_count());
         // In pieces: no more than were there, whatever is published meanwhile.
         let piece_count = ready_count.map_or(0, |(count, _)| count / SETTLED_COUNT_MAX as u64);
-        let (mut count, mut position) = (0, None);
+        let (mut count, mut position) = (0, Positions::NONE);
         let purge_pieces = || {
             for _ in 0..piece_count {
                 let purged = engine.with_queue(&queue, |entry, work| work.purge_some(entry, SETTLED_COUNT_MAX));
                 let Some((purged, durable_at)) = purged.filter(|(purged, _)| *purged > 0) else { break };
                 count += purged;
-                position = position.max(durable_at);
+                position.add(durable_at);
             }
         };
         if piece_count > 0 {
@@ -288,7 +289,7 @@ impl VhostAccess {
         }
         let rest = engine.with_queue(&queue, |entry, work| work.purge(entry));
         let Some((rest, durable_at)) = rest else { return self.vhost.no_queue(queue.name()) };
-        (count, position) = (count + rest, position.max(durable_at));
+        (count, position) = (count + rest, position.and(durable_at));
         self.emit(|| Event::queue_purged(&queue, count));
         Ok((count, Changed { is_new: false, position }))
     }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use engine::Positions;
 use store::SyncCounts;
 
 use crate::broker::Broker;
@@ -56,8 +57,8 @@ impl Broker {
     pub fn store_view(&self) -> StoreView {
         let stats = self.engine.store.stats();
         StoreView {
-            journal_appended_len: self.engine.store.appended().0,
-            journal_durable_len: self.engine.store.durable().0,
+            journal_appended_len: self.engine.journal_end().journal_len(),
+            journal_durable_len: Positions::from(self.engine.durable()).journal_len(),
             journal_unretired_len: stats.journal_unretired_len,
             chunk_len: stats.chunk_len,
             segment_count: stats.segment_count + stats.transient_segment_count,

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use model::ids::JournalPosition;
 use queue::{Ask, Cancel, DelayId, Find, Message, Page, SearchOutcome};
 use store::Kind;
 use tokio::sync::oneshot;
@@ -15,6 +14,7 @@ use super::set::State;
 use super::waiters::{Answer, Change, Seeker};
 use crate::engine::Engine;
 use crate::held::Held;
+use crate::position::Positions;
 use crate::work::Work;
 
 /// How often a search is begun again that a move of messages has interrupted.
@@ -24,7 +24,7 @@ const ATTEMPT_COUNT_MAX: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done, and will be durable there. What is due at another time has another id from then on.
-    Done(Option<JournalPosition>, Option<DelayId>),
+    Done(Positions, Option<DelayId>),
     /// No such message waits.
     Missing,
 }
@@ -63,7 +63,7 @@ impl State {
         id: DelayId,
         taken: &Held,
         change: Change,
-    ) -> (Option<JournalPosition>, Option<DelayId>) {
+    ) -> (Positions, Option<DelayId>) {
         let record = (id.generation, id.seq, id.seq);
         let records = if taken.is_journaled() { std::slice::from_ref(&record) } else { &[] };
         work.settle_delayed(records, std::iter::once(taken));

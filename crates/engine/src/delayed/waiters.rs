@@ -1,10 +1,11 @@
 //! Operators who wait for messages of a set that are being read from segments.
 
-use model::ids::{JournalPosition, QueueId};
+use model::ids::QueueId;
 use queue::{DelayId, Page, PageNumber};
 use tokio::sync::oneshot;
 
 use crate::held::Held;
+use crate::position::Positions;
 
 /// What becomes of a message that is taken out of its place.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ pub(super) struct Seeker {
 pub(super) enum Answer {
     Seen(Held),
     /// Where that is durable, and what it has become.
-    Changed(Option<JournalPosition>, Option<DelayId>),
+    Changed(Positions, Option<DelayId>),
     Missing,
     Interrupted,
 }

@@ -6,8 +6,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use broker::view::BindingFilter;
-use broker::{Actor, Broker, Changed, Identity, VhostAccess};
-use model::ids::JournalPosition;
+use broker::{Actor, Broker, Changed, Identity, Positions, VhostAccess};
 use model::name::VhostName;
 use model::refusal::Outcome;
 
@@ -21,7 +20,7 @@ use super::scope::{Scope, Unsupported, no_vhost};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportResult {
     /// When all of it is durable; see [`Broker::until_durable`].
-    pub position: Option<JournalPosition>,
+    pub position: Positions,
     /// What has no effect.
     pub warnings: Vec<String>,
     /// What this broker cannot do and was left out.
@@ -30,7 +29,7 @@ pub struct ImportResult {
 
 impl ImportResult {
     fn note(&mut self, changed: Changed) {
-        self.position = self.position.max(changed.position);
+        self.position.add(changed.position);
     }
 }
 
@@ -45,7 +44,7 @@ pub fn import(
     check(broker, definitions, scope, unsupported)?;
     let definitions = &*definitions;
     let mut imported = ImportResult {
-        position: None,
+        position: Positions::NONE,
         warnings: definitions.warnings.clone(),
         left_out: definitions.unsupported().to_vec(),
     };

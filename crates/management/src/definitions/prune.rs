@@ -8,8 +8,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use broker::view::{BindingEndView, BindingFilter, BindingView, VhostView};
-use broker::{Actor, BindingEnd, BindingRequest, Broker, Changed, ControlError};
-use model::ids::JournalPosition;
+use broker::{Actor, BindingEnd, BindingRequest, Broker, Changed, ControlError, Positions};
 use model::name::{ExchangeName, QueueName, VhostName};
 use model::parameter::{GlobalParameter, VhostParameter};
 use model::policy::{Policy, PolicyKind};
@@ -34,7 +33,7 @@ pub struct PruneResult {
     /// What the document does not have either and stays, and why.
     pub spared: Names,
     /// When all of it is durable.
-    pub position: Option<JournalPosition>,
+    pub position: Positions,
 }
 
 fn note(names: &mut Names, kind: &'static str, name: String) {
@@ -112,7 +111,7 @@ impl PruneRun<'_> {
                     "{kind}, '{what}' cannot be deleted: {reason}. The objects before it have been deleted."
                 ))
             })?;
-            self.result.position = self.result.position.max(changed.position);
+            self.result.position.add(changed.position);
         }
         note(&mut self.result.deleted, kind, what);
         Ok(())

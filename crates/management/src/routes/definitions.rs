@@ -186,7 +186,7 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
         false if unsupported == Unsupported::LeftOut => told_left_out(&imported.left_out),
         false => Answer::no_content(),
     };
-    answer.position = answer.position.max(imported.position);
+    answer.position.add(imported.position);
     Ok(answer)
 }
 

@@ -184,7 +184,7 @@ fn put(call: &Call) -> Result<Answer, Problem> {
         && let Some(user) = call.broker().user(call.actor().identity.name())
     {
         let given = UserPermission { vhost, user: user.name.clone(), permission: Permission::all() };
-        changed.position = changed.position.max(call.broker().put_permission(call.actor(), given)?.position);
+        changed.position.add(call.broker().put_permission(call.actor(), given)?.position);
     }
     Ok(Answer::changed(&changed))
 }

@@ -163,6 +163,19 @@ fn the_front_knows_no_protocol() {
     }
 }
 
+/// What is said of a journal without saying of which is right with one store only. The door to the stores knows which it is.
+#[test]
+fn positions_of_a_journal_are_named_at_the_door_to_the_stores_alone() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let door = crates.join("engine/src/engine.rs");
+    let of = |name: &str| sources(&crates.join(name).join("src"));
+    for path in ["engine", "broker", "management"].iter().flat_map(|name| of(name)).filter(|path| *path != door) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("JournalPosition"), "{} names a position without its store", path.display());
+        assert!(!text.contains("store.appended()") && !text.contains("store.durable()"), "{}", path.display());
+    }
+}
+
 #[test]
 fn impure_words_are_seen_in_code_only() {
     check_impure("use std::fs::File;", Some("std::fs"));

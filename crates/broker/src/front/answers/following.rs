@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use engine::JOURNAL;
+use engine::Positions;
 use engine::lane::LaneNumber;
 use engine::pending_reads::READING;
-use model::ids::JournalPosition;
+use engine::position::Marks;
 use telemetry::trace::{Call, Unanswered, WaitKind, Waited};
 
 use super::{FollowedPublish, Until};
@@ -52,7 +53,7 @@ impl<P: Protocol> Front<P> {
 
     /// Confirms up to there are about to be written.
     #[cold]
-    pub(in crate::front) fn follow_confirms(&mut self, durable: JournalPosition) {
+    pub(in crate::front) fn follow_confirms(&mut self, durable: Marks) {
         let Some(answers) = self.stages.known_answers() else { return };
         if answers.publishes.is_empty() {
             return;
@@ -74,10 +75,12 @@ impl<P: Protocol> Front<P> {
             }
             leaving.push(publish.call);
         }
-        while let Some(mut publish) = publishes.pop_front_if(|publish| publish.position <= Some(durable)) {
+        let is_durable =
+            |publish: &mut FollowedPublish| publish.position.is_none_or(|position| durable.reach_all(position));
+        while let Some(mut publish) = publishes.pop_front_if(is_durable) {
             let is_there = self.lanes.is_open(publish.lane);
             publish.call.returns(|| if is_there { "ack" } else { "none: its channel was closed" }.to_owned());
-            self.has_become_durable(&mut publish.call, publish.position.unwrap_or(durable), now);
+            self.has_become_durable(&mut publish.call, publish.position.unwrap_or(durable.into()), now);
             leaving.push(publish.call);
         }
         let answers = self.stages.answers();
@@ -86,12 +89,12 @@ impl<P: Protocol> Front<P> {
     }
 
     /// A call has waited for the journal, and was looked at only now.
-    fn has_become_durable(&self, call: &mut Unanswered, position: JournalPosition, now: Instant) {
-        let store = &self.broker.engine.store;
-        let durable_at = store.durable_since(position).unwrap_or(now).min(now);
-        if self.broker.engine.is_replicated() {
+    fn has_become_durable(&self, call: &mut Unanswered, position: Positions, now: Instant) {
+        let engine = &self.broker.engine;
+        let durable_at = engine.durable_since(position).unwrap_or(now).min(now);
+        if engine.is_replicated() {
             // Where a majority had it before this disk did, that one was not waited for.
-            if let Some(flushed_at) = store.flushed_since(position).filter(|at| *at <= durable_at) {
+            if let Some(flushed_at) = engine.flushed_since(position).filter(|at| *at <= durable_at) {
                 call.waited(&JOURNAL, flushed_at);
             }
             call.waited(&REPLICATION, durable_at);
@@ -103,10 +106,11 @@ impl<P: Protocol> Front<P> {
 
     /// The answers that waited for the journal up to there are in the output.
     #[cold]
-    pub(in crate::front) fn answer_followed(&mut self, durable: JournalPosition) {
+    pub(in crate::front) fn answer_followed(&mut self, durable: Marks) {
         let now = Instant::now();
         let Some(answers) = self.stages.known_answers() else { return };
-        let is_due = |(_, until): &mut (Unanswered, Until)| matches!(until, Until::Durable(at) if *at <= durable);
+        let is_due =
+            |(_, until): &mut (Unanswered, Until)| matches!(until, Until::Durable(at) if durable.reach_all(*at));
         let due: Vec<_> = answers.methods.extract_if(.., is_due).collect();
         for (mut call, until) in due {
             if let Until::Durable(position) = until {

@@ -9,8 +9,8 @@ mod following;
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use engine::Positions;
 use engine::lane::LaneNumber;
-use model::ids::JournalPosition;
 use telemetry::trace::{Unanswered, WaitKind, Waited};
 
 /// Until the kernel has all of the answer.
@@ -33,13 +33,13 @@ struct FollowedPublish {
     lane: LaneNumber,
     confirm_seq: u64,
     /// Where it is durable, once it has been brought to its queues.
-    position: Option<JournalPosition>,
+    position: Option<Positions>,
 }
 
 /// What a method waits for.
 #[derive(Debug, Clone, Copy)]
 enum Until {
-    Durable(JournalPosition),
+    Durable(Positions),
     /// A message has been read from a segment.
     Read,
     /// A back end has said whether it is allowed; then it comes again.

@@ -9,11 +9,12 @@ mod timing;
 use std::sync::Arc;
 use std::time::Instant;
 
+use engine::Positions;
 use engine::batch::Batch;
 use engine::probe::{BatchProbe, DeliveryProbe};
 use engine::queue_handle::QueueHandle;
 use engine::statistics::Stage;
-use model::ids::{JournalPosition, QueueSeq};
+use model::ids::QueueSeq;
 
 use super::answers::Answers;
 use crate::limits::{BATCH_INTERVAL_RARE, BATCHES_EACH};
@@ -67,7 +68,7 @@ impl Sampler {
 /// A message that is in the journal and not known to be durable.
 #[derive(Debug)]
 struct Committing {
-    position: JournalPosition,
+    position: Positions,
     since: Instant,
     weight: u64,
     queue: Option<Arc<QueueHandle>>,

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use engine::Positions;
 use engine::batch::Batch;
 use engine::outbox::Outgoing;
+use engine::position::Marks;
 use engine::probe::{BatchProbe, DeliveryProbe, push_bounded};
 use engine::queue_handle::QueueHandle;
 use engine::statistics::Stage;
-use model::ids::JournalPosition;
 
 use super::{Committing, Unacked, Writing};
 use crate::front::unacked::UnackedDelivery;
@@ -26,13 +27,18 @@ impl<P: Protocol> Front<P> {
 
     /// A batch of which a message was timed has been brought to its queues.
     #[cold]
-    pub(in crate::front) fn batch_timed(&mut self, probe: BatchProbe, position: Option<JournalPosition>) {
+    pub(in crate::front) fn batch_timed(&mut self, probe: BatchProbe, position: Positions) {
         let BatchProbe { weight, routed_at, queue, is_confirmed, waits_for_disk, .. } = probe;
         let received_at = self.turn.received_at.unwrap_or(routed_at);
         self.add_stage(Stage::SocketToRoute, queue.as_ref(), routed_at.saturating_duration_since(received_at), weight);
-        if let Some(position) = position.filter(|_| waits_for_disk) {
+        if waits_for_disk && !position.is_empty() {
             let committing = Committing { position, since: routed_at, weight, queue, is_confirmed };
-            push_bounded(&mut self.stages.in_flight().committing, committing, |c| &mut c.weight, position.0);
+            push_bounded(
+                &mut self.stages.in_flight().committing,
+                committing,
+                |c| &mut c.weight,
+                position.journal_len(),
+            );
             return;
         }
         let now = Instant::now();
@@ -49,16 +55,17 @@ impl<P: Protocol> Front<P> {
 
     /// The journal may have become durable, and confirms been put into the output.
     #[cold]
-    pub(in crate::front) fn time_commits(&mut self, durable: JournalPosition) {
+    pub(in crate::front) fn time_commits(&mut self, durable: Marks) {
         self.follow_confirms(durable);
         let Some(in_flight) = &mut self.stages.in_flight else { return };
         if in_flight.committing.is_empty() {
             return;
         }
-        let (store, now) = (self.broker.engine.store.clone(), Instant::now());
-        let done: Vec<_> = in_flight.committing.extract_if(.., |committing| committing.position <= durable).collect();
+        let (broker, now) = (self.broker.clone(), Instant::now());
+        let done: Vec<_> =
+            in_flight.committing.extract_if(.., |committing| durable.reach_all(committing.position)).collect();
         for Committing { position, since, weight, queue, is_confirmed } in done {
-            let at = store.durable_since(position).unwrap_or(now);
+            let at = broker.engine.durable_since(position).unwrap_or(now);
             self.add_stage(Stage::RouteToCommit, queue.as_ref(), at.saturating_duration_since(since), weight);
             if is_confirmed {
                 self.time_write(Writing { stage: Stage::CommitToConfirm, since: at, weight, queue });

@@ -8,11 +8,11 @@ use engine::batch::Batch;
 use engine::held::Held;
 use engine::lane::LaneNumber;
 use engine::outbox::Outgoing;
+use engine::position::Marks;
 use engine::queue_handle::QueueHandle;
 use engine::tap::{Client, Event, Kind, Kinds, Scope, Sink, Taps, What};
 use engine::targets::{Counted, Targets};
 use message::{History, Parts};
-use model::ids::JournalPosition;
 use queue::FetchedMessage;
 
 use super::{Tracer, Unconfirmed, client_name};
@@ -194,11 +194,11 @@ impl<P: Protocol> Front<P> {
 
     /// Reports publishes that are confirmed now.
     #[cold]
-    pub(in crate::front) fn report_confirmed(&mut self, durable: JournalPosition) {
+    pub(in crate::front) fn report_confirmed(&mut self, durable: Marks) {
         let Some(tracer) = &mut self.tracer else { return };
         let broker = self.broker.clone();
         let Some(vhost) = self.principal.known_access().map(|access| access.vhost.name().clone()) else { return };
-        while let Some(first) = tracer.unconfirmed.pop_front_if(|first| first.position <= Some(durable)) {
+        while let Some(first) = tracer.unconfirmed.pop_front_if(|first| durable.reach_all(first.position)) {
             broker.engine.taps.tell(&Event {
                 what: What::Confirmed,
                 vhost: vhost.as_str(),

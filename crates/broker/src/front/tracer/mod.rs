@@ -6,10 +6,11 @@ mod replies;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use engine::Positions;
 use engine::lane::LaneNumber;
 use engine::statistics::ExchangeCounters;
 use engine::tap::{Client, Kind, Kinds};
-use model::ids::{JournalPosition, QueueId};
+use model::ids::QueueId;
 use store::Content;
 
 use crate::limits::CLIENT_NAME_LEN_MAX;
@@ -64,7 +65,7 @@ struct Unconfirmed {
     client: Arc<Client>,
     content: Content,
     /// Where it is durable.
-    position: Option<JournalPosition>,
+    position: Positions,
 }
 
 /// The client that a proxy names, cut to a bound: bytes that are not UTF-8 become longer as text, and a property is bounded by the frame

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use amqp::table::TableBuf;
+use engine::statistics::Observed;
+use engine::statistics::numbers::CONNECTION_COUNT;
 use model::name::VhostName;
 use net::{TcpInfo, TlsInfo};
 use parking_lot::Mutex;
@@ -17,8 +19,7 @@ use store::DurableWaiter;
 use telemetry::{Counter, Gauge, LocalCounter};
 
 use crate::identity::Identity;
-use crate::statistics::numbers::CONNECTION_COUNT;
-use crate::statistics::{ChannelCounters, ConsumerCounters, Observed};
+use crate::statistics::{ChannelCounters, ConsumerCounters};
 use engine::effort::Effort;
 use engine::outbox::{ConnectionEvent, Outbox};
 use engine::queue_handle::{ConnectionId, QueueHandle};

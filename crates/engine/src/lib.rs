@@ -13,9 +13,9 @@
 //!   `chunks`, `grouping`: a message in a queue, and its bytes. `lane`: the order that it came in.
 //! - `dead_letters`, `delayed`, `deduplication`: what queues and exchanges do besides.
 //! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`, `maintenance`: time.
-//!   `statistics`: counts. `probe`: messages that are timed on their way. `effort`: who takes the processors' time.
+//!   `statistics`: counts. `probe`, `timing`: messages that are timed on their way. `effort`: who takes the processors' time.
 //! - `position`: where something is in the journals of stores, and how far these are. `engine` alone knows the stores' own positions.
-//! - `router`: what the engine asks the topology. `tap`: what happens to messages, told to those who watch.
+//! - `router`: what the engine asks the topology. `tap`, `notes`: what happens to messages, told to those who watch.
 //!
 //! Deliberately absent: exchanges and bindings, vhosts, connections and sessions, users and permissions, and what operators are shown. The
 //! engine knows them by [`router::Router`] and by [`outbox::Outbox`] alone.
@@ -39,6 +39,7 @@ pub mod held;
 pub mod lane;
 mod limits;
 pub mod maintenance;
+mod notes;
 pub mod outbox;
 pub mod pause;
 pub mod pending_reads;
@@ -57,6 +58,7 @@ pub mod statistics;
 pub mod tap;
 pub mod targets;
 pub mod timers;
+mod timing;
 mod trace_points;
 pub mod transfer;
 pub mod watermark;

@@ -9,6 +9,7 @@ mod backups;
 mod checks;
 mod connections;
 mod delayed;
+mod error;
 mod login_sessions;
 mod parameters;
 mod pause;
@@ -20,37 +21,12 @@ mod vhost_parameters;
 mod vhosts;
 mod watched;
 
-use crate::random::RandomError;
-
 pub use backups::{BackupError, BackupView};
 pub use delayed::{Cancelled, DelayedFilter, DelayedMessage, DelayedPage};
+pub use error::ControlError;
+pub(crate) use error::{invalid, not_found};
 pub use login_sessions::OpenedSession;
 pub use parameters::check_parameter_name;
 pub use policies::{PolicyApplication, PolicyRequest};
 pub use users::{PasswordChange, UserRequest};
 pub use vhosts::VhostRequest;
-
-/// Why a change was not made, by what the caller answers. The texts are RabbitMQ's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ControlError {
-    /// There is no such thing.
-    #[error("{0}")]
-    NotFound(String),
-    /// The request makes no sense.
-    #[error("{0}")]
-    Invalid(String),
-    /// It is protected.
-    #[error("{0}")]
-    Protected(String),
-    /// The broker cannot do it now.
-    #[error(transparent)]
-    Random(#[from] RandomError),
-}
-
-pub(crate) fn not_found<T>(text: impl Into<String>) -> Result<T, ControlError> {
-    Err(ControlError::NotFound(text.into()))
-}
-
-pub(crate) fn invalid<T>(text: impl Into<String>) -> Result<T, ControlError> {
-    Err(ControlError::Invalid(text.into()))
-}

@@ -1,11 +1,11 @@
 //! What connections, channels and consumers count.
 
+use engine::statistics::numbers::{CHANNEL_COUNT, CONNECTION_COUNT, CONSUMER_COUNT};
+use engine::statistics::{Keeping, Observable, Observed};
 use parking_lot::Mutex;
 use telemetry::{LocalCounter, Sample};
 
 use super::channel_edges::ChannelEdges;
-use super::numbers::{CHANNEL_COUNT, CONNECTION_COUNT, CONSUMER_COUNT};
-use super::{Keeping, Observable, Observed};
 use crate::connections::{ChannelHandle, ConnectionHandle, ConsumerHandle, Traffic};
 
 /// The place of each of a channel's numbers (`numbers::CHANNEL`).

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use engine::queue_handle::QueueHandle;
 use engine::statistics::ExchangeCounters;
+use engine::statistics::numbers::EDGE_COUNT;
 use telemetry::{RecentSamples, Sample};
 
-use super::numbers::EDGE_COUNT;
 use crate::limits::CHANNEL_EDGE_COUNT_MAX;
 
 /// takes the place of the one to which it has not published for longest.

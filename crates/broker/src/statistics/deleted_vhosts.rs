@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{VhostCounters, VhostMessages};
+use engine::statistics::{VhostCounters, VhostMessages};
 
 /// All of them together: the node's counters do not fall when a vhost is deleted.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! What the broker counts besides the engine's queues, exchanges and vhosts (see [`engine::statistics`]), and when it looks at all of it.
 //!
 //! - `channel`: what connections, channels and consumers count. `channel_edges`: where a channel publishes. `node`: what is remembered of
-//!   the node. `gone`: what vhosts counted that are gone. `tick`: when it is looked.
+//!   the node. `deleted_vhosts`: what deleted vhosts counted. `tick`: when it is looked.
 //!
 //! History beyond the last two looks is kept for the node and vhosts, and for objects that have been asked for lately.
 
@@ -9,6 +9,7 @@ mod channel;
 mod channel_edges;
 mod deleted_vhosts;
 mod node;
+mod tick;
 
 pub(crate) use channel::{ChannelCounters, ChannelCounts, ChannelNumber, ConsumerCounters};
 pub(crate) use channel_edges::Place;
@@ -17,61 +18,5 @@ pub use engine::statistics::{
     SIZES, Stage, StageCounts, StagesView, VhostMessages, WAIT_COUNT, WAITS, numbers,
 };
 
-pub(crate) use engine::statistics::{
-    Edge, ExchangeCounters, Keeping, Observable, Observed, TurnCounts, VhostCounters, WaitRun,
-};
-
-use engine::statistics::Watch;
-use parking_lot::Mutex;
-
-use crate::connections::ConnectionHandle;
-use deleted_vhosts::DeletedVhosts;
-use node::NodeObserved;
-use numbers::{CONNECTION_COUNT, NODE_COUNT, VHOST_COUNT};
-
-/// The connections that are watched, and what is remembered of the node.
-#[derive(Debug)]
-pub(crate) struct Statistics {
-    pub(crate) connections: Watch<ConnectionHandle, CONNECTION_COUNT>,
-    pub(crate) node: NodeObserved,
-    /// What has happened in vhosts that are gone. Held by each caller that takes one away, or adds up all: a vhost is always here or there.
-    pub(crate) deleted_vhosts: Mutex<DeletedVhosts>,
-    /// When the last look was. Held during a look.
-    looked_at_ms: Mutex<Option<u64>>,
-}
-
-impl Statistics {
-    pub(crate) fn new(options: &Options) -> Self {
-        Self {
-            connections: Watch::new(options.has_rates()),
-            node: NodeObserved::default(),
-            deleted_vhosts: Mutex::default(),
-            looked_at_ms: Mutex::default(),
-        }
-    }
-
-    /// Forgets all histories.
-    pub(crate) fn forget(&self, of_engine: &engine::statistics::Statistics) {
-        // What is being looked at is on no list.
-        let _looking = self.looked_at_ms.lock();
-        of_engine.forget();
-        self.connections.forget();
-        self.node.node.forget();
-        self.node.messages.forget();
-    }
-
-    /// Looks at what has changed since the last tick. `node` and `messages` are how the node stands.
-    pub(crate) fn tick(
-        &self,
-        of_engine: &engine::statistics::Statistics,
-        now_ms: u64,
-        node: [u64; NODE_COUNT],
-        messages: [u64; VHOST_COUNT],
-    ) {
-        let mut looked_at_ms = self.looked_at_ms.lock();
-        let interval_ms = of_engine.options.interval.as_millis() as u64;
-        let before_ms = looked_at_ms.replace(now_ms).unwrap_or(now_ms.saturating_sub(interval_ms));
-        of_engine.tick(now_ms, before_ms, |keeping| self.connections.tick(now_ms, keeping, |_| ()));
-        self.node.sample(now_ms, node, messages, &of_engine.keeping_global(before_ms));
-    }
-}
+pub(crate) use engine::statistics::{Edge, ExchangeCounters, Observable, Observed, TurnCounts, VhostCounters, WaitRun};
+pub(crate) use tick::Statistics;

@@ -1,10 +1,9 @@
 //! What is remembered of the node as a whole.
 
+use engine::statistics::numbers::{NODE_COUNT, VHOST_COUNT};
+use engine::statistics::{Keeping, Observed};
 use parking_lot::Mutex;
 use telemetry::Sample;
-
-use super::numbers::{NODE_COUNT, VHOST_COUNT};
-use super::{Keeping, Observed};
 
 /// What the operating system knows of the node: memory, free disk, open files, and threads.
 pub(crate) type Machine = [u64; 4];

@@ -6,7 +6,8 @@ use model::name::{ExchangeName, QueueName};
 use routing::{BindError, BindingRef, BindingSpec, Destination};
 use store::RecordBatch;
 
-use super::{Removal, Topology, Vhost};
+use super::Removal;
+use super::topology::{Topology, Vhost};
 use crate::broker::Broker;
 use crate::changed::Changed;
 use crate::limits::SHOWN_BINDING_COUNT;

@@ -8,7 +8,8 @@ use model::name::ExchangeName;
 use routing::{DeleteError, Removed};
 use store::RecordBatch;
 
-use super::{Removal, Topology, Vhost};
+use super::Removal;
+use super::topology::{Topology, Vhost};
 use crate::broker::Broker;
 use crate::changed::Changed;
 use crate::history::History;

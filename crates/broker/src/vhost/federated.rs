@@ -7,7 +7,7 @@ use model::definition;
 use model::federation::Choice;
 use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
 
-use super::Vhost;
+use super::topology::Vhost;
 use crate::broker::Broker;
 use engine::queue_handle::QueueHandle;
 

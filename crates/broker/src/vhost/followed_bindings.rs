@@ -8,7 +8,7 @@ use routing::{BindingRef, RemovedBinding};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-use super::Vhost;
+use super::topology::Vhost;
 use crate::limits::FOLLOWED_CHANGE_COUNT_MAX;
 
 /// Who follows the bindings of which exchange. A follower ends with its exchange, or when it takes too little of what it is told.

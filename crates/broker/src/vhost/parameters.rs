@@ -7,7 +7,7 @@ use engine::Positions;
 use model::parameter::{VhostParameter, is_hidden};
 use store::RecordBatch;
 
-use super::Vhost;
+use super::topology::Vhost;
 use model::definition::Definition;
 
 /// A vhost's parameters, by component and name.

@@ -10,7 +10,8 @@ use model::policy::{ChangedPolicies, EffectivePolicy, Policy, PolicyRanking, Tar
 use queue::RestoredGeneration;
 use store::RecordBatch;
 
-use super::{PolicyPass, Topology, Vhost};
+use super::PolicyPass;
+use super::topology::{Topology, Vhost};
 use crate::broker::Broker;
 use engine::deduplication::{ExchangeKeys, Site as KeySite};
 use engine::delayed::DelaySet;

@@ -9,7 +9,7 @@ use std::vec;
 use engine::Positions;
 use model::policy::{ChangedPolicies, Policy, PolicyChange, PolicyRanking, Target};
 
-use super::Vhost;
+use super::topology::Vhost;
 use crate::broker::Broker;
 use crate::limits::POLICY_TURN_COUNT;
 use engine::queue_handle::QueueHandle;

@@ -14,7 +14,7 @@ use routing::Removed;
 use store::RecordBatch;
 
 use super::policies::effective_for;
-use super::{Topology, Vhost};
+use super::topology::{Topology, Vhost};
 use crate::broker::Broker;
 use crate::limits::UNBOUND_COUNT_MAX;
 use crate::watched::watch_if_wanted;

@@ -9,7 +9,7 @@ use routing::{Destination, Removed};
 use store::RecordBatch;
 
 use super::followed_bindings::undone;
-use super::{Topology, Vhost};
+use super::topology::{Topology, Vhost};
 use crate::broker::Broker;
 use crate::limits::UNBOUND_COUNT_MAX;
 use crate::long_turns::take_long;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use amqp::table::{Table, Value};
 use routing::{Epoch, Routable};
 
-use super::Vhost;
+use super::topology::Vhost;
 use engine::delayed::DelaySet;
 use engine::queue_handle::QueueHandle;
 use engine::router::{Routed, Routing, VhostRouter};

@@ -12,8 +12,8 @@ mod kinds;
 mod note;
 
 pub use kinds::{Kind, Kinds};
-pub(crate) use note::Note;
 pub use note::What as NoteOf;
+pub(crate) use note::{Note, Place};
 
 use std::fmt;
 use std::sync::Arc;

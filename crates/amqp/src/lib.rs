@@ -8,7 +8,7 @@
 //!  reply     reply codes and texts
 //!  uri       where a broker is, and who asks: amqp[s]://user:password@host:port/vhost
 //!  sasl      users and passwords in logins
-//!  negotiation   what a client makes of a server's offer
+//!  handshake from the protocol header to connection.open-ok, both sides
 //!  server    what a server checks of frames, and what it says about them
 //!  limits    every bound of the above
 //! ```
@@ -24,10 +24,10 @@
 pub mod content;
 pub mod frame;
 mod generated;
+pub mod handshake;
 pub mod limits;
 pub mod method;
 mod method_codec;
-pub mod negotiation;
 pub mod reply;
 pub mod sasl;
 pub mod server;

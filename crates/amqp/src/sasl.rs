@@ -14,6 +14,12 @@ pub fn plain(response: &[u8]) -> Option<(String, Vec<u8>)> {
     Some((String::from_utf8(name.to_vec()).ok()?, password.to_vec()))
 }
 
+/// What a client sends by `PLAIN`: no authorization identity, the user and the password.
+#[must_use]
+pub fn plain_response(user: &str, password: &[u8]) -> Vec<u8> {
+    [&[0], user.as_bytes(), &[0], password].concat()
+}
+
 /// `AMQPLAIN`, RabbitMQ's and older brokers' own: user and password in a field table without its length.
 #[must_use]
 pub fn amqplain(response: &[u8]) -> Option<(String, Vec<u8>)> {
@@ -32,6 +38,7 @@ mod tests {
     fn plain_response_has_user_and_password() {
         assert_eq!(plain(b"\0guest\0gu\0est"), Some(("guest".to_owned(), b"gu\0est".to_vec())));
         assert_eq!(plain(b"guest\0guest\0"), Some(("guest".to_owned(), b"".to_vec())));
+        assert_eq!(plain(&plain_response("guest", b"gu\0est")), Some(("guest".to_owned(), b"gu\0est".to_vec())));
         assert_eq!(plain(b"admin\0guest\0guest"), None);
         assert_eq!(plain(b"guest"), None);
         assert_eq!(plain(b"\0\xff\0x"), None);

@@ -1,25 +1,18 @@
-//! From the protocol header to `connection.open-ok`, without I/O.
-//!
-//! ```text
-//!  we:     header      start-ok       tune-ok, open
-//!  broker:       start         tune                 open-ok
-//! ```
+//! Logging in, and opening a vhost: what this client answers in a [`ClientHandshake`], without I/O.
 
-use amqp::frame::{FRAME_OVERHEAD, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
-use amqp::negotiation::lesser;
-use amqp::{Method, TableBuf, Value, connection};
+use amqp::handshake::{
+    ClientHandshake, HandshakeError, ServerReply, choose_limits, client_capabilities, offers_mechanism,
+};
+use amqp::uri::Uri;
+use amqp::{TableBuf, Value, connection, sasl};
 
 use crate::buffers::{Input, Output};
 use crate::error::OpenError;
 use crate::options::{ConnectOptions, Mechanism};
 use crate::session::{Server, Tune};
-use amqp::uri::Uri;
-
-/// Before anything is agreed on, frames are bounded generously: a broker's properties are long, but not this long.
-const FRAME_LEN_MAX_UNTUNED: u32 = 64 * 1024;
 
 /// What both sides have agreed on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Agreement {
     pub(crate) tune: Tune,
     pub(crate) server: Server,
@@ -30,135 +23,82 @@ pub(crate) struct Agreement {
 pub(crate) struct Handshake<'a> {
     uri: &'a Uri,
     options: &'a ConnectOptions,
-    server: Option<Server>,
-    tune: Option<Tune>,
+    state: ClientHandshake,
+    agreement: Agreement,
 }
 
 impl<'a> Handshake<'a> {
     /// Begins: the protocol header goes out.
     pub(crate) fn new(uri: &'a Uri, options: &'a ConnectOptions, output: &mut Output) -> Self {
-        output.bytes().extend_from_slice(&PROTOCOL_HEADER);
-        Handshake { uri, options, server: None, tune: None }
+        let state = ClientHandshake::begin(output.bytes());
+        Handshake { uri, options, state, agreement: Agreement::default() }
     }
 
     /// Takes what has come. `Ok(None)` asks for more.
     pub(crate) fn advance(&mut self, input: &mut Input, output: &mut Output) -> Result<Option<Agreement>, OpenError> {
         loop {
-            let rest = input.rest();
-            // A broker that wants another protocol says which, in eight bytes that are no frame.
-            if self.server.is_none() && rest.first() == Some(&b'A') {
-                if rest.len() < PROTOCOL_HEADER.len() {
-                    return Ok(None);
-                }
-                let version = rest[4..8].iter().map(ToString::to_string).collect::<Vec<_>>().join(".");
-                return Err(self.not_amqp(format!("it asks for protocol {version}")));
+            let (len, reply) = self.state.receive(input.rest(), output.bytes()).map_err(|error| self.failed(error))?;
+            match reply {
+                Some(ServerReply::Started(start)) => self.log_in(&start, output)?,
+                Some(ServerReply::Tuned(offered)) => self.open(offered, output),
+                Some(ServerReply::Opened) | None => {}
+                Some(ServerReply::Closed { close, expected }) => return Err(self.closed(&close, expected)),
             }
-            let decoded =
-                decode_frame(rest, FRAME_LEN_MAX_UNTUNED).map_err(|error| self.not_amqp(error.to_string()))?;
-            let Some((frame, len)) = decoded else { return Ok(None) };
-            let agreement = if frame.kind == FrameKind::Heartbeat {
-                None
-            } else {
-                let method = Method::decode(frame.payload).map_err(|error| self.not_amqp(error.to_string()))?;
-                self.answer(method, output)?
-            };
+            let is_waiting = reply.is_none();
             input.take(len);
-            if agreement.is_some() {
-                return Ok(agreement);
+            if self.state == ClientHandshake::Open {
+                return Ok(Some(std::mem::take(&mut self.agreement)));
+            }
+            if is_waiting {
+                return Ok(None);
             }
         }
     }
 
-    fn answer(&mut self, method: Method<'_>, output: &mut Output) -> Result<Option<Agreement>, OpenError> {
-        match method {
-            Method::ConnectionStart(start) if self.server.is_none() => {
-                self.start(&start, output)?;
-                Ok(None)
-            }
-            Method::ConnectionTune(tune) if self.server.is_some() && self.tune.is_none() => {
-                let tune = self.agree(tune);
-                let tune_ok = connection::TuneOk {
-                    channel_max: tune.channel_max,
-                    frame_max: tune.frame_len_max,
-                    heartbeat: tune.heartbeat,
-                };
-                put_method(output.bytes(), 0, &tune_ok);
-                let open = connection::Open { virtual_host: self.uri.vhost.as_bytes(), ..Default::default() };
-                put_method(output.bytes(), 0, &open);
-                self.tune = Some(tune);
-                Ok(None)
-            }
-            Method::ConnectionOpenOk(_) => match (self.tune, self.server.take()) {
-                (Some(tune), Some(server)) => Ok(Some(Agreement { tune, server })),
-                _ => Err(self.not_amqp("it opens the connection before anything was agreed on".to_owned())),
-            },
-            Method::ConnectionSecure(_) => Err(OpenError::LoginRefused {
-                address: self.uri.address(),
-                user: self.user().to_owned(),
-                text: "it asks for a challenge to be answered, which this client cannot".to_owned(),
-            }),
-            Method::ConnectionClose(close) => {
-                put_method(output.bytes(), 0, &connection::CloseOk);
-                let (code, text) = (close.reply_code, String::from_utf8_lossy(close.reply_text).into_owned());
-                let address = self.uri.address();
-                // Before the tuning only a login can be refused.
-                if self.tune.is_none() && code == amqp::ReplyCode::AccessRefused.code() {
-                    return Err(OpenError::LoginRefused { address, user: self.user().to_owned(), text });
-                }
-                Err(OpenError::Refused { address, code, text, has_logged_in: self.tune.is_some() })
-            }
-            other => Err(self.not_amqp(format!("it sends {other:?} where the handshake has another step"))),
-        }
-    }
-
-    fn start(&mut self, start: &connection::Start<'_>, output: &mut Output) -> Result<(), OpenError> {
+    fn log_in(&mut self, start: &connection::Start<'_>, output: &mut Output) -> Result<(), OpenError> {
         let mechanism: &[u8] = match self.options.mechanism {
             Mechanism::Plain => b"PLAIN",
             Mechanism::External => b"EXTERNAL",
         };
-        if !start.mechanisms.split(|byte| *byte == b' ').any(|offered| offered == mechanism) {
-            return Err(OpenError::LoginRefused {
-                address: self.uri.address(),
-                user: self.user().to_owned(),
-                text: format!(
-                    "it offers {}, not {}",
-                    String::from_utf8_lossy(start.mechanisms),
-                    String::from_utf8_lossy(mechanism)
-                ),
-            });
+        if !offers_mechanism(start, mechanism) {
+            return Err(self.login_refused(format!(
+                "it offers {}, not {}",
+                String::from_utf8_lossy(start.mechanisms),
+                String::from_utf8_lossy(mechanism)
+            )));
         }
-        let mut response = Vec::new();
-        if self.options.mechanism == Mechanism::Plain {
-            response.push(0);
-            response.extend_from_slice(self.user().as_bytes());
-            response.push(0);
-            match &self.options.secrets {
-                Some(secrets) => response.extend_from_slice(secrets.borrow().as_bytes()),
-                None => response.extend_from_slice(self.password().as_bytes()),
-            }
-        }
-        let properties = self.properties();
-        let start_ok = connection::StartOk {
-            client_properties: properties.as_table(),
-            mechanism,
-            response: &response,
-            locale: b"en_US",
+        let response = match (self.options.mechanism, &self.options.secrets) {
+            (Mechanism::Plain, Some(secrets)) => sasl::plain_response(self.user(), secrets.borrow().as_bytes()),
+            (Mechanism::Plain, None) => sasl::plain_response(self.user(), self.password().as_bytes()),
+            (Mechanism::External, _) => Vec::new(),
         };
-        put_method(output.bytes(), 0, &start_ok);
-        self.server = Some(Server::of(start.server_properties));
+        self.state.log_in(self.properties().as_table(), mechanism, &response, output.bytes());
+        self.agreement.server = Server::of(start.server_properties);
         Ok(())
     }
 
+    fn open(&mut self, offered: connection::Tune, output: &mut Output) {
+        let limits = self.limits(offered);
+        self.agreement.tune =
+            Tune { channel_max: limits.channel_max, frame_len_max: limits.frame_max, heartbeat: limits.heartbeat };
+        self.state.open(limits, &self.uri.vhost, output.bytes());
+    }
+
+    fn limits(&self, offered: connection::Tune) -> connection::TuneOk {
+        let own = connection::TuneOk {
+            channel_max: self.uri.channel_max.unwrap_or(self.options.channel_max),
+            frame_max: self.uri.frame_max.unwrap_or(self.options.frame_max),
+            heartbeat: self.uri.heartbeat.unwrap_or(self.options.heartbeat),
+        };
+        let limits = choose_limits(own, offered);
+        match self.options.is_without_heartbeat {
+            true => connection::TuneOk { heartbeat: 0, ..limits },
+            false => limits,
+        }
+    }
+
     fn properties(&self) -> TableBuf {
-        let capabilities = [
-            "publisher_confirms",
-            "exchange_exchange_bindings",
-            "basic.nack",
-            "consumer_cancel_notify",
-            "connection.blocked",
-            "authentication_failure_close",
-        ];
-        let capabilities = capabilities.iter().fold(TableBuf::new(), |table, name| table.with(name, Value::Bool(true)));
+        let capabilities = client_capabilities();
         let mut properties = self.options.properties.clone();
         if self.options.properties.as_table().get("product").is_none() {
             properties = properties
@@ -173,27 +113,6 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    fn agree(&self, offered: connection::Tune) -> Tune {
-        let channel_max = self.uri.channel_max.unwrap_or(self.options.channel_max);
-        let frame_max = self.uri.frame_max.unwrap_or(self.options.frame_max);
-        let heartbeat = self.uri.heartbeat.unwrap_or(self.options.heartbeat);
-        Tune {
-            channel_max: match lesser(channel_max.into(), offered.channel_max.into()) {
-                0 => u16::MAX,
-                max => u16::try_from(max).unwrap_or(u16::MAX),
-            },
-            frame_len_max: match lesser(frame_max, offered.frame_max) {
-                0 => amqp::limits::FRAME_LEN_MAX,
-                max => max.max(FRAME_OVERHEAD + 1),
-            },
-            heartbeat: if self.options.is_without_heartbeat {
-                0
-            } else {
-                u16::try_from(lesser(heartbeat.into(), offered.heartbeat.into())).unwrap_or(u16::MAX)
-            },
-        }
-    }
-
     fn user(&self) -> &str {
         self.options.credentials.as_ref().map_or(&self.uri.user, |credentials| &credentials.user)
     }
@@ -202,7 +121,25 @@ impl<'a> Handshake<'a> {
         self.options.credentials.as_ref().map_or(&self.uri.password, |credentials| &credentials.password)
     }
 
-    fn not_amqp(&self, reason: String) -> OpenError {
-        OpenError::NotAmqp { address: self.uri.address(), reason }
+    /// The server has closed the connection instead of what was expected.
+    fn closed(&self, close: &connection::Close<'_>, expected: ClientHandshake) -> OpenError {
+        let (code, text) = (close.reply_code, String::from_utf8_lossy(close.reply_text).into_owned());
+        // Before the tuning only a login can be refused.
+        let has_logged_in = matches!(expected, ClientHandshake::LoggedIn | ClientHandshake::OpenOk);
+        if !has_logged_in && code == amqp::ReplyCode::AccessRefused.code() {
+            return self.login_refused(text);
+        }
+        OpenError::Refused { address: self.uri.address(), code, text, has_logged_in }
+    }
+
+    fn login_refused(&self, text: String) -> OpenError {
+        OpenError::LoginRefused { address: self.uri.address(), user: self.user().to_owned(), text }
+    }
+
+    fn failed(&self, error: HandshakeError) -> OpenError {
+        match error {
+            HandshakeError::Challenge => self.login_refused(error.to_string()),
+            _ => OpenError::NotAmqp { address: self.uri.address(), reason: error.to_string() },
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::handshake::Agreement;
 const BODY_LEN_MAX: u64 = 512 << 20;
 
 /// What both sides have agreed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tune {
     /// The highest channel number.
     pub channel_max: u16,

@@ -8,6 +8,7 @@ mod fuzz;
 #[path = "../../examples/generate/generator/mod.rs"]
 mod generator;
 mod golden;
+mod handshake;
 mod malformed;
 mod methods;
 mod other_codecs;

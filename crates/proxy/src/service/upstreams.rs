@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use amqp::TableBuf;
-use amqp::frame::{PROTOCOL_HEADER, decode_frame};
-use amqp::method::Method;
+use amqp::handshake::{ClientHandshake, ServerReply};
 use amqp_client::{ConnectOptions, Connection, Uri};
 use net::proxy_protocol::Version;
 use net::{ClientTls, DialError, DialOptions, Stream};
@@ -104,19 +103,19 @@ impl Upstream {
     async fn greet(&self) -> Result<TableBuf, String> {
         let greeting = async {
             let mut stream = self.dial(None).await?;
-            stream.write_all(&PROTOCOL_HEADER).await.map_err(|error| error.to_string())?;
+            let mut output = Vec::new();
+            let mut handshake = ClientHandshake::begin(&mut output);
+            stream.write_all(&output).await.map_err(|error| error.to_string())?;
             let mut bytes = Vec::new();
             loop {
                 let count = stream.read_buf(&mut bytes).await.map_err(|error| error.to_string())?;
                 if count == 0 {
                     return Err("it closed the connection".to_owned());
                 }
-                match decode_frame(&bytes, amqp::limits::FRAME_LEN_MAX) {
-                    Ok(None) => {}
-                    Ok(Some((frame, _))) => match Method::decode(frame.payload) {
-                        Ok(Method::ConnectionStart(start)) => return Ok(start.server_properties.to_owned()),
-                        _ => return Err("its first bytes are not AMQP 0-9-1".to_owned()),
-                    },
+                match handshake.receive(&bytes, &mut output) {
+                    Ok((_, None)) => {}
+                    Ok((_, Some(ServerReply::Started(start)))) => return Ok(start.server_properties.to_owned()),
+                    Ok((_, Some(_))) => return Err("its first bytes are not AMQP 0-9-1".to_owned()),
                     Err(error) => {
                         return Err(what_speaks(&bytes)
                             .map_or_else(|| format!("it does not speak AMQP 0-9-1: {error}"), str::to_owned));

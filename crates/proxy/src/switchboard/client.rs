@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use amqp::TableBuf;
-use amqp::frame::{put_heartbeat, put_method};
-use amqp::method::{EncodeMethod, connection};
-use amqp::server::ClientCapabilities;
+use amqp::frame::{Greeting, put_heartbeat, put_method};
+use amqp::handshake::{ClientRequest, ServerHandshake};
+use amqp::method::{EncodeMethod, Method, connection};
+use amqp::server::{ClientCapabilities, Violation};
 use amqp::table::Table;
 
 use super::buffer::Buffer;
@@ -25,10 +26,7 @@ const READ_AHEAD_LEN: usize = 64 * 1024;
 /// How far a client's connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    Header,
-    StartOk,
-    TuneOk,
-    Open,
+    Handshake(ServerHandshake),
     Running,
     /// It was told to close; its answer is awaited.
     Closing {
@@ -116,7 +114,7 @@ struct OwnConnection {
 impl Client {
     pub(super) fn new(now_ms: u64) -> Self {
         Client {
-            phase: Phase::Header,
+            phase: Phase::Handshake(ServerHandshake::Header),
             wait: Wait::new(),
             input: Input::default(),
             output: Buffer::default(),
@@ -172,6 +170,11 @@ impl Client {
     pub(super) fn enter(&mut self, phase: Phase) {
         self.phase = phase;
     }
+
+    /// Whether it has not been let in yet: it has said nothing but its login, if that.
+    pub(super) fn is_logging_in(&self) -> bool {
+        self.phase == Phase::Handshake(ServerHandshake::StartOk)
+    }
 }
 
 /// What it waits for.
@@ -218,6 +221,62 @@ impl Client {
     /// Whether its handshake has taken so long.
     pub(super) fn is_handshake_late(&self, timeout_ms: u64, now_ms: u64) -> bool {
         now_ms >= self.joined_ms + timeout_ms
+    }
+}
+
+/// Its handshake.
+impl Client {
+    /// What it takes for the next step, and the output for that, as long as its connection is not open.
+    fn handshake_mut(&mut self) -> Option<(&mut ServerHandshake, &mut Vec<u8>)> {
+        match &mut self.phase {
+            Phase::Handshake(handshake) => Some((handshake, self.output.end())),
+            _ => None,
+        }
+    }
+
+    /// Looks at its first bytes.
+    pub(super) fn greet(&mut self, bytes: &[u8]) -> Greeting {
+        self.handshake_mut().map_or(Greeting::Other, |(handshake, out)| handshake.greet(bytes, out))
+    }
+
+    /// Describes the server to it.
+    pub(super) fn start(&mut self, server_properties: Table<'_>, mechanisms: &[u8]) {
+        if let Some((handshake, out)) = self.handshake_mut() {
+            handshake.start(server_properties, mechanisms, out);
+        }
+    }
+
+    /// What a method of the handshake asks for.
+    pub(super) fn request<'a>(&self, method: &Method<'a>) -> Result<ClientRequest<'a>, Violation> {
+        match self.phase {
+            Phase::Handshake(handshake) => handshake.request(method),
+            _ => Err(Violation::method_in_handshake(method.name())),
+        }
+    }
+
+    /// Its login is good: what is offered to it.
+    pub(super) fn tune(&mut self, offered: connection::Tune) {
+        if let Some((handshake, out)) = self.handshake_mut() {
+            handshake.tune(offered, out);
+        }
+    }
+
+    /// What holds from now on, if that was offered.
+    pub(super) fn agree(&mut self, answer: connection::TuneOk, frame_len_floor: u32) -> Result<(), Violation> {
+        if let Some((handshake, _)) = self.handshake_mut() {
+            self.agreed = handshake.agree(answer, frame_len_floor)?;
+        }
+        Ok(())
+    }
+
+    /// Its connection is open from now on.
+    pub(super) fn run(&mut self, vhost: Rc<str>) {
+        self.access.is_vouched = false;
+        self.access.vhost = Some(vhost);
+        if let Some((handshake, out)) = self.handshake_mut() {
+            handshake.open(out);
+        }
+        self.phase = Phase::Running;
     }
 }
 
@@ -411,19 +470,6 @@ impl Client {
     /// What an upstream has just said of it was of use.
     pub(super) fn take_vouched(&mut self) -> bool {
         std::mem::take(&mut self.access.is_vouched)
-    }
-
-    /// Its connection is open from now on.
-    pub(super) fn run(&mut self, vhost: Rc<str>) {
-        self.access.is_vouched = false;
-        self.access.vhost = Some(vhost);
-        self.send(0, &connection::OpenOk { known_hosts: b"" });
-        self.phase = Phase::Running;
-    }
-
-    /// What holds from now on.
-    pub(super) fn agree(&mut self, agreed: connection::TuneOk) {
-        self.agreed = agreed;
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! Frames of clients: what they are, and which rules look at them.
 
-use amqp::frame::{Frame, FrameKind, Greeting, PROTOCOL_HEADER, decode_frame, read_greeting};
+use amqp::frame::{Frame, FrameKind, Greeting, PROTOCOL_HEADER, decode_frame};
+use amqp::handshake::ServerHandshake;
 use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::{Method, channel};
 use amqp::server::{Violation, check_heartbeat};
@@ -41,7 +42,7 @@ impl Switchboard {
     /// Takes what is at the front. `None`: there is not enough, or it waits.
     fn client_bytes(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
         let client = &self.clients[id];
-        if client.phase() == Phase::Header {
+        if client.phase() == Phase::Handshake(ServerHandshake::Header) {
             return self.protocol_header(id, bytes);
         }
         match decode_frame(bytes, client.frame_len_max() + FRAME_LEN_FUDGE) {
@@ -77,15 +78,13 @@ impl Switchboard {
     }
 
     fn protocol_header(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
-        match read_greeting(bytes) {
+        match self.clients[id].greet(bytes) {
             Greeting::Ours => {
                 self.start_client(id);
                 Some(PROTOCOL_HEADER.len())
             }
             Greeting::Partial => None,
             Greeting::Other => {
-                // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
-                self.clients[id].output_mut().end().extend_from_slice(&PROTOCOL_HEADER);
                 self.end_client(id);
                 Some(bytes.len())
             }

@@ -2,16 +2,17 @@
 
 use std::rc::Rc;
 
+use amqp::handshake::ClientRequest;
 use amqp::limits::FRAME_LEN_MAX_INITIAL;
 use amqp::method::{Method, connection};
 use amqp::sasl;
-use amqp::server::{Violation, agree};
+use amqp::server::Violation;
 
 use super::client::Phase;
 use super::frame_outcome::FrameOutcome;
 use super::ids::{LoginId, PoolId};
 use super::lane::Kind;
-use super::upstream_connection::{ConnectionUse, UpstreamConnection, UpstreamPhase};
+use super::upstream_connection::{ConnectionUse, UpstreamConnection};
 use super::wait::Waits;
 use super::{ClientId, Notice, Refusal, Switchboard};
 use crate::limits::REFUSED_LOGIN_DELAY_MS;
@@ -21,33 +22,20 @@ const MECHANISMS: &[u8] = b"AMQPLAIN PLAIN";
 impl Switchboard {
     pub(super) fn start_client(&mut self, id: ClientId) {
         let properties = self.server.properties();
-        let client = &mut self.clients[id];
-        client.send(
-            0,
-            &connection::Start {
-                version_major: 0,
-                version_minor: 9,
-                server_properties: properties.as_table(),
-                mechanisms: MECHANISMS,
-                locales: b"en_US",
-            },
-        );
-        client.enter(Phase::StartOk);
+        self.clients[id].start(properties.as_table(), MECHANISMS);
     }
 
     /// A method of channel 0 before the connection is open.
     pub(super) fn handshake_method(&mut self, id: ClientId, method: &Method<'_>) -> FrameOutcome {
-        match (self.clients[id].phase(), method) {
-            (Phase::StartOk, Method::ConnectionStartOk(start_ok)) => self.start_ok(id, start_ok),
-            (Phase::TuneOk, Method::ConnectionTuneOk(tune_ok)) => self.tune_ok(id, *tune_ok),
-            (Phase::Open, Method::ConnectionOpen(open)) => self.open(id, open),
-            (_, Method::ConnectionClose(_)) => {
+        match self.clients[id].request(method) {
+            Ok(ClientRequest::LogIn(start_ok)) => self.start_ok(id, &start_ok),
+            Ok(ClientRequest::Tune(tune_ok)) => self.tune_ok(id, tune_ok),
+            Ok(ClientRequest::Open(open)) => self.open(id, &open),
+            Ok(ClientRequest::Close | ClientRequest::CloseOk) => {
                 self.client_leaves(id);
                 FrameOutcome::Done(0)
             }
-            (_, other) => {
-                FrameOutcome::Refused(Refusal::from(Violation::method_in_handshake(other.name())).of_method(other))
-            }
+            Err(violation) => FrameOutcome::Refused(Refusal::from(violation).of_method(method)),
         }
     }
 
@@ -74,9 +62,7 @@ impl Switchboard {
         }
         self.stop_waiting(id);
         let tune = self.tune();
-        let client = &mut self.clients[id];
-        client.send(0, &tune);
-        client.enter(Phase::TuneOk);
+        self.clients[id].tune(tune);
         FrameOutcome::Done(0)
     }
 
@@ -112,7 +98,7 @@ impl Switchboard {
     pub(super) fn check_login(&mut self, login_id: LoginId) {
         if let Some(connection) = self.pools.login(login_id).check().connection() {
             // One that has said so, and waits for a vhost that may never come, says no more.
-            if !matches!(self.connections[connection].phase(), UpstreamPhase::LoggedIn { .. }) {
+            if !self.connections[connection].waits_for_vhost() {
                 return;
             }
             self.connections[connection].disown();
@@ -125,14 +111,10 @@ impl Switchboard {
 
     fn tune_ok(&mut self, id: ClientId, tune_ok: connection::TuneOk) -> FrameOutcome {
         let floor = FRAME_LEN_MAX_INITIAL.min(self.options.frame_len_max);
-        let agreed = match agree(self.tune(), tune_ok, floor) {
-            Ok(agreed) => agreed,
-            Err(violation) => return FrameOutcome::refused(violation),
-        };
-        let client = &mut self.clients[id];
-        client.agree(agreed);
-        client.enter(Phase::Open);
-        FrameOutcome::Done(0)
+        match self.clients[id].agree(tune_ok, floor) {
+            Ok(()) => FrameOutcome::Done(0),
+            Err(violation) => FrameOutcome::refused(violation),
+        }
     }
 
     fn open(&mut self, id: ClientId, open: &connection::Open<'_>) -> FrameOutcome {
@@ -208,7 +190,7 @@ impl Switchboard {
         let Some(connection_id) = self.pools.login(login).check().connection() else { return false };
         let vhost = self.pools.pool(pool_id).vhost().clone();
         let connection = &mut self.connections[connection_id];
-        if !matches!(connection.phase(), UpstreamPhase::LoggedIn { .. }) {
+        if !connection.waits_for_vhost() {
             return false;
         }
         connection.assign(usage, vhost);

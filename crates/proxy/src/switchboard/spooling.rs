@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use amqp::handshake::ServerHandshake;
+
 use super::client::Phase;
 use super::frame_outcome::FrameOutcome;
 use super::ids::{LoginId, PoolId};
@@ -164,13 +166,13 @@ impl Switchboard {
         }
         let (phase, waits, login, pool) = (client.phase(), client.waits(), client.login(), client.pool());
         match (phase, waits, login, pool) {
-            (Phase::StartOk, Waits::Login, Some(login), _)
+            (Phase::Handshake(ServerHandshake::StartOk), Waits::Login, Some(login), _)
                 if !self.has_connection(|connection| connection.login() == login) && self.is_believed(login, None) =>
             {
                 self.pools.login(login).note_away();
                 self.wake_queue.push(id);
             }
-            (Phase::Open, Waits::Login, Some(login), Some(pool)) => {
+            (Phase::Handshake(ServerHandshake::Open), Waits::Login, Some(login), Some(pool)) => {
                 let vhost = self.pools.pool(pool).vhost().clone();
                 if !self.has_pool_connection(pool) && self.is_believed(login, Some(&vhost)) {
                     self.pools.pool(pool).set_away(true);

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use amqp::ReplyCode;
+use amqp::handshake::ClientHandshake;
 
 use super::client::Phase;
 use super::client_handshake::is_fresh;
@@ -53,7 +54,7 @@ impl Switchboard {
             client.renew_patience(now_ms);
         }
         match client.phase() {
-            Phase::Header | Phase::StartOk | Phase::TuneOk | Phase::Open if !client.is_waiting() => {
+            Phase::Handshake(_) if !client.is_waiting() => {
                 if client.is_handshake_late(self.options.handshake_timeout_ms, now_ms) {
                     self.end_client(id);
                 }
@@ -108,7 +109,7 @@ impl Switchboard {
 
     /// There has been no upstream connection for a client for too long.
     fn give_up(&mut self, id: ClientId, waited_ms: u64) {
-        let (phase, capabilities) = (self.clients[id].phase(), self.clients[id].capabilities());
+        let capabilities = self.clients[id].capabilities();
         let (pool, login) = (self.clients[id].pool(), self.clients[id].login());
         let last_error = match (pool, login) {
             (Some(pool), _) => self.pools.pool(pool).check().last_error().map(str::to_owned),
@@ -140,7 +141,7 @@ impl Switchboard {
                 (text.clone(), text)
             }
         };
-        if phase == Phase::StartOk && !capabilities.authentication_failure_close {
+        if self.clients[id].is_logging_in() && !capabilities.authentication_failure_close {
             // It expects nothing but to be let in.
             self.end_client(id);
         } else {
@@ -163,13 +164,17 @@ impl Switchboard {
         let is_heard = self.upstream_wants(id).read;
         let connection = &mut self.connections[id];
         match connection.phase() {
-            UpstreamPhase::Start | UpstreamPhase::Tune | UpstreamPhase::OpenOk
+            // Nothing is closed there that is not open yet.
+            UpstreamPhase::Handshake(ClientHandshake::LoggedIn) => {
+                if connection.is_vhost_late(now_ms) {
+                    self.end_connection(id, None);
+                }
+            }
+            UpstreamPhase::Handshake(_)
                 if connection.is_silent_for(self.options.upstream_handshake_timeout_ms, now_ms) =>
             {
                 self.end_connection(id, Some("it sent nothing while the connection was being opened"));
             }
-            // Nothing is closed there that is not open yet.
-            UpstreamPhase::LoggedIn { until_ms } if now_ms >= until_ms => self.end_connection(id, None),
             UpstreamPhase::Closing { until_ms } if now_ms >= until_ms => self.end_connection(id, None),
             UpstreamPhase::Running => {
                 match connection.beat(is_heard, now_ms) {

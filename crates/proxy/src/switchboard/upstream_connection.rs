@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use amqp::frame::{PROTOCOL_HEADER, put_heartbeat, put_method};
-use amqp::method::{EncodeMethod, channel, confirm, connection};
+use amqp::frame::{put_heartbeat, put_method};
+use amqp::handshake::{ClientHandshake, HandshakeError, ServerReply};
+use amqp::method::{EncodeMethod, Method, channel, confirm, connection};
+use amqp::sasl;
 use amqp::server::ON_BEHALF_OF;
 use amqp::table::Table;
 
@@ -37,13 +39,8 @@ pub(super) enum ConnectionUse {
 pub(super) enum UpstreamPhase {
     /// Wanted, and not connected yet.
     Dialling,
-    Start,
-    Tune,
-    /// The login is good, and no vhost is known yet.
-    LoggedIn {
-        until_ms: u64,
-    },
-    OpenOk,
+    /// Connected, and not open yet. Logged in, it may wait for a vhost.
+    Handshake(ClientHandshake),
     Running,
     /// It was told to close; the upstream's answer is awaited.
     Closing {
@@ -62,6 +59,8 @@ pub(super) struct UpstreamConnection {
     input: Buffer,
     output: Buffer,
     agreed: connection::TuneOk,
+    /// How long it waits for a vhost once it has logged in.
+    vhost_until_ms: u64,
     channels: UpstreamChannels,
     /// Clients that wait for room.
     waiters: Vec<ClientId>,
@@ -100,6 +99,7 @@ impl UpstreamConnection {
             input: Buffer::default(),
             output: Buffer::default(),
             agreed: connection::TuneOk { frame_max: amqp::limits::FRAME_LEN_MAX, channel_max: 0, heartbeat: 0 },
+            vhost_until_ms: 0,
             channels: UpstreamChannels::new(now_ms),
             waiters: Vec::new(),
             blocked: None,
@@ -184,24 +184,55 @@ impl UpstreamConnection {
 
     /// It is connected, and the first word is said.
     pub(super) fn begin(&mut self, now_ms: u64) {
-        self.output.end().extend_from_slice(&PROTOCOL_HEADER);
-        self.phase = UpstreamPhase::Start;
+        self.phase = UpstreamPhase::Handshake(ClientHandshake::begin(self.output.end()));
         self.liveness = Liveness::new(now_ms);
     }
 
-    /// The login is good; what holds from now on.
+    /// How far its handshake is, as long as it is under way.
+    pub(super) fn handshake(&self) -> Option<ClientHandshake> {
+        match self.phase {
+            UpstreamPhase::Handshake(handshake) => Some(handshake),
+            _ => None,
+        }
+    }
+
+    /// Takes a method of the handshake.
+    pub(super) fn receive<'a>(&mut self, method: &Method<'a>) -> Result<ServerReply<'a>, HandshakeError> {
+        let UpstreamPhase::Handshake(handshake) = &mut self.phase else {
+            return Err(HandshakeError::Unexpected(method.name()));
+        };
+        handshake.receive_method(method, self.output.end())
+    }
+
+    /// Says who asks.
+    pub(super) fn log_in(&mut self, properties: Table<'_>, user: &str, secret: &[u8]) {
+        if let UpstreamPhase::Handshake(handshake) = &mut self.phase {
+            handshake.log_in(properties, b"PLAIN", &sasl::plain_response(user, secret), self.output.end());
+        }
+    }
+
+    /// The login is good; what holds from now on. It waits for a vhost as long.
     pub(super) fn agree(&mut self, agreed: connection::TuneOk, until_ms: u64) {
         self.agreed = agreed;
-        self.phase = UpstreamPhase::LoggedIn { until_ms };
+        self.vhost_until_ms = until_ms;
+    }
+
+    /// Whether it has logged in, and waits for a vhost.
+    pub(super) fn waits_for_vhost(&self) -> bool {
+        self.handshake() == Some(ClientHandshake::LoggedIn)
+    }
+
+    /// Whether it has waited for a vhost for too long.
+    pub(super) fn is_vhost_late(&self, now_ms: u64) -> bool {
+        now_ms >= self.vhost_until_ms
     }
 
     /// The rest of the handshake, once it is known where to. Whether it is.
     pub(super) fn open_vhost(&mut self) -> bool {
         let Some(vhost) = self.vhost.clone() else { return false };
-        let agreed = self.agreed;
-        self.send(0, &agreed);
-        self.send(0, &connection::Open { virtual_host: vhost.as_bytes(), ..Default::default() });
-        self.phase = UpstreamPhase::OpenOk;
+        if let UpstreamPhase::Handshake(handshake) = &mut self.phase {
+            handshake.open(self.agreed, &vhost, self.output.end());
+        }
         true
     }
 
@@ -221,7 +252,9 @@ impl UpstreamConnection {
     pub(super) fn close(&mut self, until_ms: u64) -> bool {
         match self.phase {
             UpstreamPhase::Closing { .. } | UpstreamPhase::Over => return false,
-            UpstreamPhase::Dialling | UpstreamPhase::Start => self.phase = UpstreamPhase::Over,
+            UpstreamPhase::Dialling | UpstreamPhase::Handshake(ClientHandshake::Start) => {
+                self.phase = UpstreamPhase::Over
+            }
             _ => {
                 self.send(0, &connection::Close { reply_code: 200, reply_text: b"Goodbye", class_id: 0, method_id: 0 });
                 self.phase = UpstreamPhase::Closing { until_ms };

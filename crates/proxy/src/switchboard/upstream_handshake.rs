@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use amqp::frame::FRAME_OVERHEAD;
+use amqp::handshake::{
+    ClientHandshake, ServerHandshake, ServerReply, choose_limits, client_capabilities, offers_mechanism,
+};
 use amqp::method::{Method, connection};
-use amqp::negotiation::lesser;
 use amqp::server::ON_BEHALF_OF;
 use amqp::{TableBuf, Value};
 
@@ -16,16 +17,6 @@ use super::upstream_connection::{ConnectionUse, UpstreamPhase};
 use super::wait::Waits;
 use super::{ClientId, Refusal, Switchboard, UpstreamConnectionId};
 use crate::limits::LOGIN_CONNECTION_TIMEOUT_MS;
-
-/// What the proxy can do as a client.
-const CAPABILITIES: [&str; 6] = [
-    "publisher_confirms",
-    "exchange_exchange_bindings",
-    "basic.nack",
-    "consumer_cancel_notify",
-    "connection.blocked",
-    "authentication_failure_close",
-];
 
 impl Switchboard {
     pub(super) fn begin_connection(&mut self, id: UpstreamConnectionId) {
@@ -44,28 +35,19 @@ impl Switchboard {
         id: UpstreamConnectionId,
         method: &Method<'_>,
     ) -> Result<(), String> {
-        match (self.connections[id].phase(), method) {
-            (UpstreamPhase::Start, Method::ConnectionStart(start)) => self.start_connection(id, start),
-            (UpstreamPhase::Tune, Method::ConnectionTune(tune)) => {
-                self.tune_connection(id, *tune);
-                Ok(())
+        match self.connections[id].receive(method).map_err(|error| error.to_string())? {
+            ServerReply::Started(start) => self.start_connection(id, &start)?,
+            ServerReply::Tuned(tune) => self.tune_connection(id, tune),
+            ServerReply::Opened => self.upstream_is_open(id),
+            ServerReply::Closed { close, expected } => {
+                self.upstream_refused(id, &Refusal::of_connection(&close), expected);
             }
-            (UpstreamPhase::OpenOk, Method::ConnectionOpenOk(_)) => {
-                self.upstream_is_open(id);
-                Ok(())
-            }
-            (_, Method::ConnectionClose(close)) => {
-                let refusal = Refusal::of_connection(close);
-                self.upstream_refused(id, &refusal);
-                Ok(())
-            }
-            (_, Method::ConnectionSecure(_)) => Err("it requires a challenge-response login".to_owned()),
-            (_, other) => Err(format!("unexpected {} in the handshake", other.name())),
         }
+        Ok(())
     }
 
     fn start_connection(&mut self, id: UpstreamConnectionId, start: &connection::Start<'_>) -> Result<(), String> {
-        if !start.mechanisms.split(|byte| *byte == b' ').any(|offered| offered == b"PLAIN") {
+        if !offers_mechanism(start, b"PLAIN") {
             return Err(format!("it offers {}, not PLAIN", String::from_utf8_lossy(start.mechanisms)));
         }
         self.server.learn(start.server_properties);
@@ -79,8 +61,7 @@ impl Switchboard {
             }
             Some(client) => self.clients[client].properties().clone(),
             None => {
-                let capabilities =
-                    CAPABILITIES.iter().fold(TableBuf::new(), |table, name| table.with(name, Value::Bool(true)));
+                let capabilities = client_capabilities();
                 TableBuf::new()
                     .with("product", Value::LongStr(b"Warren proxy"))
                     .with("version", Value::LongStr(env!("CARGO_PKG_VERSION").as_bytes()))
@@ -90,20 +71,7 @@ impl Switchboard {
             }
         };
         let login = self.pools.login(connection.login());
-        let mut response = vec![0];
-        response.extend_from_slice(login.user().as_bytes());
-        response.push(0);
-        response.extend_from_slice(login.secret());
-        connection.send(
-            0,
-            &connection::StartOk {
-                client_properties: properties.as_table(),
-                mechanism: b"PLAIN",
-                response: &response,
-                locale: b"en_US",
-            },
-        );
-        connection.enter(UpstreamPhase::Tune);
+        connection.log_in(properties.as_table(), login.user(), login.secret());
         self.effects.upstream_changed(id);
         Ok(())
     }
@@ -112,20 +80,15 @@ impl Switchboard {
         let (now_ms, options) = (self.now_ms, &self.options);
         let connection = &mut self.connections[id];
         let wanted = connection.owner().map_or(options.frame_len_max, |client| self.clients[client].frame_len_max());
-        let agreed = connection::TuneOk {
-            channel_max: if offered.channel_max == 0 { u16::MAX } else { offered.channel_max },
-            frame_max: lesser(wanted, offered.frame_max).max(FRAME_OVERHEAD + 1),
-            heartbeat: lesser(options.upstream_heartbeat_s.into(), offered.heartbeat.into())
-                .try_into()
-                .unwrap_or(u16::MAX),
-        };
+        let own = connection::TuneOk { channel_max: 0, frame_max: wanted, heartbeat: options.upstream_heartbeat_s };
+        let agreed = choose_limits(own, offered);
         connection.agree(agreed, now_ms + LOGIN_CONNECTION_TIMEOUT_MS);
         let login_id = connection.login();
         let waiters = self.pools.login(login_id).accept(now_ms);
         let has_vhost = connection.vhost().is_some();
         for client in waiters {
             // One that waits for a vhost has been let in already, and is to be let in there.
-            self.vouch(client, |client| client.login() == Some(login_id) && client.phase() == Phase::StartOk);
+            self.vouch(client, |client| client.login() == Some(login_id) && client.is_logging_in());
         }
         if has_vhost {
             self.open_connection(id);
@@ -192,13 +155,11 @@ impl Switchboard {
     }
 
     /// The upstream closes an upstream connection before it is open: it does not let this login in, or not there, or no login now.
-    fn upstream_refused(&mut self, id: UpstreamConnectionId, refusal: &Refusal) {
+    fn upstream_refused(&mut self, id: UpstreamConnectionId, refusal: &Refusal, expected: ClientHandshake) {
         let connection = &mut self.connections[id];
-        let has_logged_in = matches!(connection.phase(), UpstreamPhase::OpenOk | UpstreamPhase::LoggedIn { .. });
-        connection.set_vhost_refused(
-            connection.phase() == UpstreamPhase::OpenOk && says_vhost_not_here(refusal.code, &refusal.text()),
-        );
-        connection.send(0, &connection::CloseOk);
+        let opens_vhost = expected == ClientHandshake::OpenOk;
+        let has_logged_in = opens_vhost || expected == ClientHandshake::LoggedIn;
+        connection.set_vhost_refused(opens_vhost && says_vhost_not_here(refusal.code, &refusal.text()));
         connection.enter(UpstreamPhase::Over);
         let (usage, login_id) = (connection.usage(), connection.login());
         self.effects.upstream_changed(id);
@@ -281,7 +242,7 @@ impl Switchboard {
             return;
         }
         match client.phase() {
-            Phase::StartOk => self.refuse_login(id, refusal),
+            Phase::Handshake(ServerHandshake::StartOk) => self.refuse_login(id, refusal),
             Phase::Running if client.waits() == Waits::Login => self.refuse_token(id, refusal),
             _ => self.close_client(id, refusal),
         }

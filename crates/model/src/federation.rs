@@ -115,7 +115,7 @@ pub struct LinkSettings {
     pub has_command_channel: Option<bool>,
 }
 
-/// What an upstream and a member of a set may both have. The last is of classic mirrored queues, which are gone: it has no effect.
+/// What an upstream and a member of a set may both have. The last is of classic mirrored queues, which no longer exist: it has no effect.
 const SHARED: [Constraint; 15] = [
     Constraint::optional("exchange", binary),
     Constraint::optional("queue", binary),

@@ -16,7 +16,7 @@ use crate::name::ExchangeName;
 use crate::resource::{PreconditionFailed, Resource};
 
 const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
-/// The longest time that messages and queues without use may be told to stay: ten years.
+/// The longest time that messages and queues without use may be kept: ten years.
 pub(crate) const EXPIRY_MS_MAX: u64 = 315_360_000_000;
 /// The highest `x-max-priority`.
 const MAX_PRIORITY_MAX: i64 = 255;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::schema::alerts as keys;
 use super::value;
 use super::values::Values;
 
@@ -33,9 +34,8 @@ impl std::fmt::Debug for AlertOptions {
 }
 
 pub(super) fn read(values: &Values) -> AlertOptions {
-    let interval = value::parse_duration(values.required("warren.alerts.interval"));
     AlertOptions {
-        interval: interval.expect("a duration, as the schema says"),
+        interval: values.get(&keys::INTERVAL),
         rules: objects(values, "rules"),
         webhooks: objects(values, "webhooks"),
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::oauth2::{self, OAuth2ResourceServer};
-use super::value;
+use super::schema::access as keys;
 use super::values::Values;
 
 /// Who knows users.
@@ -112,7 +112,7 @@ fn has_cache(steps: &[BackendStep]) -> bool {
 }
 
 fn cached(values: &Values) -> BackendKind {
-    BackendKind::parse(values.required("auth_cache.cached_backend")).unwrap_or(BackendKind::Internal)
+    BackendKind::parse(&values.get(&keys::AUTH_CACHE_CACHED_BACKEND)).unwrap_or(BackendKind::Internal)
 }
 
 /// `auth_backends.1 = x` is both halves; `auth_backends.1.authn` and `.authz` are one each.
@@ -136,22 +136,19 @@ fn steps(values: &Values) -> Vec<BackendStep> {
 }
 
 pub(super) fn read(values: &Values) -> Backends {
-    let text = |key: &str| values.text(key).map(str::to_owned);
-    let required = |key: &str| values.required(key).to_owned();
-    let duration = |key| value::parse_duration(values.required(key)).expect("a duration, as the schema says");
     Backends {
         steps: steps(values),
         http: HttpBackendOptions {
-            is_post: values.required("auth_http.http_method") == "post",
-            user_path: required("auth_http.user_path"),
-            vhost_path: required("auth_http.vhost_path"),
-            resource_path: required("auth_http.resource_path"),
-            topic_path: required("auth_http.topic_path"),
-            request_timeout: duration("auth_http.request_timeout"),
-            cacertfile: text("auth_http.ssl_options.cacertfile"),
-            verifies_peer: values.required("auth_http.ssl_options.verify") == "verify_peer",
+            is_post: values.get(&keys::AUTH_HTTP_HTTP_METHOD) == "post",
+            user_path: values.get(&keys::AUTH_HTTP_USER_PATH),
+            vhost_path: values.get(&keys::AUTH_HTTP_VHOST_PATH),
+            resource_path: values.get(&keys::AUTH_HTTP_RESOURCE_PATH),
+            topic_path: values.get(&keys::AUTH_HTTP_TOPIC_PATH),
+            request_timeout: values.get(&keys::AUTH_HTTP_REQUEST_TIMEOUT),
+            cacertfile: values.find(&keys::AUTH_HTTP_SSL_OPTIONS_CACERTFILE),
+            verifies_peer: values.get(&keys::AUTH_HTTP_SSL_OPTIONS_VERIFY) == "verify_peer",
         },
-        cache: CacheOptions { cached_backend: cached(values), cache_ttl: duration("auth_cache.cache_ttl") },
+        cache: CacheOptions { cached_backend: cached(values), cache_ttl: values.get(&keys::AUTH_CACHE_CACHE_TTL) },
         oauth2: oauth2::read(values),
     }
 }

@@ -1,5 +1,6 @@
 //! Which part of a client's certificate is the user's name (`ssl_cert_login_*`).
 
+use super::schema::tls as keys;
 use super::values::Values;
 
 /// Where EXTERNAL finds the user's name in a client's certificate.
@@ -34,17 +35,17 @@ pub enum AlternativeNameKind {
 }
 
 pub(super) fn certificate_login(values: &Values) -> CertificateLogin {
-    match values.required("ssl_cert_login_from") {
+    match &*values.get(&keys::CERT_LOGIN_FROM) {
         "common_name" => CertificateLogin::CommonName,
         "subject_alternative_name" | "subject_alt_name" => CertificateLogin::AlternativeName {
-            kind: match values.required("ssl_cert_login_san_type") {
+            kind: match &*values.get(&keys::CERT_LOGIN_SAN_TYPE) {
                 "ip" => AlternativeNameKind::Ip,
                 "email" => AlternativeNameKind::Email,
                 "uri" => AlternativeNameKind::Uri,
                 "other_name" => AlternativeNameKind::Other,
                 _ => AlternativeNameKind::Dns,
             },
-            index: values.integer("ssl_cert_login_san_index"),
+            index: values.get(&keys::CERT_LOGIN_SAN_INDEX),
         },
         _ => CertificateLogin::DistinguishedName,
     }

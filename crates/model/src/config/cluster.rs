@@ -1,23 +1,25 @@
-//! What a node is told of its cluster: how it finds its peers, where they reach it, and what keeps strangers out.
+//! What the configuration says of the cluster: how a node finds its peers, where they reach it, and what keeps strangers out.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::key::Key;
 use super::remark::Origin;
-use super::value::{self, Kind, ListenAddress};
+use super::schema as keys;
+use super::value::{Kind, ListenAddress};
 use super::values::Values;
 
-/// Where nodes listen for each other, unless they are told otherwise: RabbitMQ's port for the same.
+/// Where nodes listen for each other, unless the configuration says otherwise: RabbitMQ's port for the same.
 pub const CLUSTER_PORT: u16 = 25_672;
 
 /// So many heartbeats must fit into an election timeout: one that is late is no reason for an election.
-const HEARTBEATS_PER_ELECTION_MIN: u64 = 4;
+const HEARTBEATS_PER_ELECTION_MIN: u32 = 4;
 
 /// The cluster's keys. A node that has none of them has no listener, thread or file for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterOptions {
-    /// How it finds its peers; None: it is told to join, or others join it.
+    /// How it finds its peers; None: an operator has it join, or others join it.
     pub formation: Option<FormationOptions>,
     /// Where it listens for peers, once it is in a cluster or forms one.
     pub listener: ListenAddress,
@@ -107,8 +109,8 @@ impl fmt::Display for HostPort {
 }
 
 impl ClusterOptions {
-    /// What they come to for the node of this name: one that is told of no node but itself, and has nothing that keeps strangers out, is
-    /// alone; one that is told of another needs that.
+    /// What they come to for the node of this name: one that knows no node but itself, and has nothing that keeps strangers out, is alone;
+    /// one that knows another needs that.
     pub fn for_node(&self, name: &str) -> Result<Self, String> {
         let Some(FormationOptions { discovery: Discovery::Listed(names), .. }) = &self.formation else {
             return Ok(self.clone());
@@ -131,8 +133,8 @@ impl ClusterOptions {
     /// Where a node is, by its name: as `warren.cluster.peers` says, or at its host.
     #[must_use]
     pub fn address_of(&self, name: &str) -> Option<HostPort> {
-        let told = self.peers.iter().find(|(peer, _)| peer == name).map(|(_, address)| address.clone());
-        told.or_else(|| Some(HostPort { host: name.split_once('@')?.1.to_owned(), port: CLUSTER_PORT }))
+        let listed = self.peers.iter().find(|(peer, _)| peer == name).map(|(_, address)| address.clone());
+        listed.or_else(|| Some(HostPort { host: name.split_once('@')?.1.to_owned(), port: CLUSTER_PORT }))
     }
 }
 
@@ -209,7 +211,7 @@ pub fn is_node_name(text: &str) -> bool {
             .is_some_and(|(name, host)| is_part(name) && (is_part(host) || host.parse::<IpAddr>().is_ok()))
 }
 
-fn parse_host_port(text: &str) -> Option<HostPort> {
+pub(super) fn parse_host_port(text: &str) -> Option<HostPort> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, behind) = rest.split_once(']')?;
@@ -231,23 +233,27 @@ fn parse_peer(text: &str) -> Option<(String, HostPort)> {
     is_node_name(name).then(|| (name.to_owned(), address))
 }
 
-fn parse_retry_limit(text: &str) -> Option<Option<u32>> {
+pub(super) fn parse_retry_limit(text: &str) -> Option<Option<u32>> {
     match text {
         "unlimited" | "infinity" => Some(None),
         _ => text.parse().ok().map(Some),
     }
 }
 
+/// The files of TLS between nodes: all of them, or none.
+const TLS: [&Key<String>; 3] =
+    [&keys::cluster::TLS_CACERTFILE, &keys::cluster::TLS_CERTFILE, &keys::cluster::TLS_KEYFILE];
+
 /// Notes what does not fit together.
 pub(super) fn check(values: &mut Values) {
     let is_set = |key: &str| values.origin(key) != Origin::Default;
     let has_list = values.has_any_below(&["cluster_formation", "classic_config", "nodes"]);
-    let backend_key = "cluster_formation.peer_discovery_backend";
+    let backend_key = keys::cluster::PEER_DISCOVERY_BACKEND.name();
     let backend = backend_of(values);
     let mut problems = Vec::new();
     let wanted = match backend {
-        Backend::Dns => Some(("cluster_formation.dns.hostname", "dns")),
-        Backend::File => Some(("cluster_formation.file", "file")),
+        Backend::Dns => Some((keys::cluster::DNS_HOSTNAME.name(), "dns")),
+        Backend::File => Some((keys::cluster::FILE.name(), "file")),
         Backend::List => None,
     };
     if let Some((key, backend)) = wanted.filter(|(key, _)| values.text(key).is_none()) {
@@ -255,12 +261,12 @@ pub(super) fn check(values: &mut Values) {
     }
     let lists_none = backend == Backend::List && is_set(backend_key) && !has_list;
     let is_forming = has_list || backend != Backend::List;
-    let tls = ["cacertfile", "certfile", "keyfile"].map(|name| format!("warren.cluster.tls.{name}"));
-    let (given, missing): (Vec<_>, Vec<_>) = tls.iter().partition(|key| is_set(key));
+    let tls = TLS.map(|key| key.name());
+    let (given, missing): (Vec<&str>, Vec<&str>) = tls.into_iter().partition(|key| is_set(key));
     if let (Some(given), Some(missing)) = (given.first(), missing.first()) {
         problems.push((values.origin(given), format!("'{given}' needs '{missing}'")));
     }
-    let secrets = ["warren.cluster.secret", "warren.cluster.secret_file"];
+    let secrets = [&keys::cluster::SECRET, &keys::cluster::SECRET_FILE].map(Key::name);
     if secrets.iter().all(|key| is_set(key)) {
         problems.push((values.origin(secrets[1]), format!("'{}' and '{}' are both set", secrets[0], secrets[1])));
     }
@@ -272,14 +278,14 @@ pub(super) fn check(values: &mut Values) {
         let key = if is_set(backend_key) { backend_key } else { "cluster_formation.classic_config.nodes" };
         problems.push((first_origin(values, &["cluster_formation"]), unguarded(key)));
     }
-    if (is_forming || is_guarded) && values.text("warren.confirm_after") == Some("write") {
+    if (is_forming || is_guarded) && values.get(&keys::warren::CONFIRM_AFTER) == "write" {
         let text = "'warren.confirm_after' = write is not supported in a cluster: a node could lose confirmed messages in a power failure; \
              remove it, or remove 'cluster_formation.*' and 'warren.cluster.*'";
-        problems.push((values.origin("warren.confirm_after"), text.to_owned()));
+        problems.push((values.origin(keys::warren::CONFIRM_AFTER.name()), text.to_owned()));
     }
-    let [heartbeat, election] = ["warren.cluster.heartbeat", "warren.cluster.election_timeout"];
-    let ms = |key: &str| value::parse_duration_ms(values.required(key)).unwrap_or(0);
-    if ms(heartbeat).saturating_mul(HEARTBEATS_PER_ELECTION_MIN) > ms(election) {
+    let [heartbeat, election] = [&keys::cluster::HEARTBEAT, &keys::cluster::ELECTION_TIMEOUT];
+    if values.get(heartbeat).saturating_mul(HEARTBEATS_PER_ELECTION_MIN) > values.get(election) {
+        let [heartbeat, election] = [heartbeat.name(), election.name()];
         let origin = if is_set(heartbeat) { heartbeat } else { election };
         let text = format!("'{election}' must be at least {HEARTBEATS_PER_ELECTION_MIN} times '{heartbeat}'");
         problems.push((values.origin(origin), text));
@@ -312,7 +318,7 @@ enum Backend {
 }
 
 fn backend_of(values: &Values) -> Backend {
-    match values.required("cluster_formation.peer_discovery_backend") {
+    match &*values.get(&keys::cluster::PEER_DISCOVERY_BACKEND) {
         "dns" | "rabbit_peer_discovery_dns" => Backend::Dns,
         "file" => Backend::File,
         _ => Backend::List,
@@ -343,39 +349,34 @@ fn first_origin(values: &Values, prefix: &[&str]) -> Origin {
 }
 
 pub(super) fn read(values: &Values) -> ClusterOptions {
-    let text = |key| values.text(key).map(str::to_owned);
-    let duration = |key| value::parse_duration(values.required(key)).expect("a duration, as the schema says");
-    let secret = text("warren.cluster.secret").map(ClusterSecret::Text);
-    let tls = ["warren.cluster.tls.cacertfile", "warren.cluster.tls.certfile", "warren.cluster.tls.keyfile"].map(text);
+    let secret = values.find(&keys::cluster::SECRET).map(ClusterSecret::Text);
+    let tls = TLS.map(|key| values.find(key));
     ClusterOptions {
         formation: formation(values),
-        listener: value::parse_listener(values.required("warren.cluster.listener"))
-            .expect("a listener, as the schema says"),
-        advertise: values.text("warren.cluster.advertise").and_then(parse_host_port),
-        secret: secret.or_else(|| text("warren.cluster.secret_file").map(ClusterSecret::File)),
+        listener: values.get(&keys::cluster::LISTENER),
+        advertise: values.find(&keys::cluster::ADVERTISE),
+        secret: secret.or_else(|| values.find(&keys::cluster::SECRET_FILE).map(ClusterSecret::File)),
         tls: match tls {
             [Some(cacertfile), Some(certfile), Some(keyfile)] => Some(ClusterTls { cacertfile, certfile, keyfile }),
             _ => None,
         },
         peers: values.family(&["warren", "cluster", "peers"]).filter_map(|(_, text)| parse_peer(text)).collect(),
-        heartbeat: duration("warren.cluster.heartbeat"),
-        election_timeout: duration("warren.cluster.election_timeout"),
+        heartbeat: values.get(&keys::cluster::HEARTBEAT),
+        election_timeout: values.get(&keys::cluster::ELECTION_TIMEOUT),
     }
 }
 
 fn formation(values: &Values) -> Option<FormationOptions> {
-    let text = |key| values.text(key).map(str::to_owned);
     let discovery = match backend_of(values) {
-        Backend::Dns => Discovery::Dns(text("cluster_formation.dns.hostname")?),
-        Backend::File => Discovery::File(text("cluster_formation.file")?),
+        Backend::Dns => Discovery::Dns(values.find(&keys::cluster::DNS_HOSTNAME)?),
+        Backend::File => Discovery::File(values.find(&keys::cluster::FILE)?),
         Backend::List => Discovery::Listed(Some(listed(values)).filter(|names| !names.is_empty())?),
     };
-    let interval = values.required("cluster_formation.discovery_retry_interval");
     Some(FormationOptions {
         discovery,
-        target_cluster_size_hint: values.integer("cluster_formation.target_cluster_size_hint"),
-        discovery_retry_limit: parse_retry_limit(values.required("cluster_formation.discovery_retry_limit")).flatten(),
-        discovery_retry_interval: value::parse_duration(interval).expect("a duration, as the schema says"),
+        target_cluster_size_hint: values.get(&keys::cluster::TARGET_CLUSTER_SIZE_HINT),
+        discovery_retry_limit: values.get(&keys::cluster::DISCOVERY_RETRY_LIMIT),
+        discovery_retry_interval: values.get(&keys::cluster::DISCOVERY_RETRY_INTERVAL),
     })
 }
 
@@ -404,7 +405,7 @@ mod tests {
         ["cluster_formation.classic_config.nodes.1 = rabbit@b", "cluster_formation.classic_config.nodes.2 = rabbit@a"];
 
     #[test]
-    fn a_node_is_alone_unless_it_is_told_otherwise() {
+    fn a_node_is_alone_unless_the_configuration_says_otherwise() {
         let options = Config::default().cluster;
         assert!(!options.is_wanted());
         assert_eq!(options.formation, None);

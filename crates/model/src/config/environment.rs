@@ -8,6 +8,7 @@
 //! Files that variables name are read by the caller, who knows files: see the names in [`READ_BY_CALLER`].
 
 use super::remark::{Origin, Remark, Warning};
+use super::schema::cluster as keys;
 use super::syntax::KeyPath;
 use super::values::Values;
 
@@ -126,13 +127,11 @@ pub(super) fn assign_above(values: &mut Values, env: &[(String, String)]) {
 
 /// Assigns the cookie as the secret, where one is needed and there is none.
 pub(super) fn assign_cookie(values: &mut Values, env: &[(String, String)]) {
-    let is_set = |key| values.text(key).is_some();
-    let is_guarded = is_set("warren.cluster.secret")
-        || is_set("warren.cluster.secret_file")
-        || is_set("warren.cluster.tls.certfile");
+    let guards = [&keys::SECRET, &keys::SECRET_FILE, &keys::TLS_CERTFILE];
+    let is_guarded = guards.iter().any(|key| values.find(key).is_some());
     let is_forming = values.is_set_below(&["cluster_formation"]);
     if let Some(cookie) = non_empty(env, COOKIE).filter(|_| is_forming && !is_guarded) {
-        assign(values, "warren.cluster.secret", cookie, COOKIE);
+        assign(values, keys::SECRET.name(), cookie, COOKIE);
     }
 }
 

@@ -1,9 +1,9 @@
 //! What becomes of a configuration, key by key: for who asks before there is a broker.
 //!
-//! [`Config::parse`] ends with the first kind of trouble; here everything is told at once, whatever is wrong with the rest.
+//! [`Config::parse`] ends with the first kind of trouble; here everything is reported at once, whatever is wrong with the rest.
 
-use super::key::State;
 use super::remark::{Origin, Remark, Warning};
+use super::row::State;
 use super::settings::Config;
 use super::sources::Source;
 use super::syntax::KeyPath;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::value;
+use super::key::Key;
+use super::schema::influxdb as keys;
 use super::values::Values;
 use crate::pattern::Pattern;
 
@@ -110,15 +111,15 @@ impl fmt::Debug for InfluxdbLogin {
 
 /// Checks what no single key can say.
 pub(super) fn check(values: &mut Values) {
-    for (name, text) in misfits(values) {
-        let origin = values.origin(&key(name));
-        values.refuse(origin, format!("'{}' {text}", key(name)));
+    for (key, text) in misfits(values) {
+        let key = key.name();
+        values.refuse(values.origin(key), format!("'{key}' {text}"));
     }
     let is_taken = |name: &str| name.is_empty() || name.starts_with('_') || TAKEN_TAGS.contains(&name);
     let taken: Vec<_> = values
         .below(&["warren", "influxdb", "tags"])
         .filter(|(name, ..)| is_taken(&name[0]))
-        .map(|(name, _, origin)| (key(&format!("tags.{}", name[0])), origin.clone()))
+        .map(|(name, _, origin)| (format!("warren.influxdb.tags.{}", name[0]), origin.clone()))
         .collect();
     for (key, origin) in taken {
         let text = format!("'{key}' cannot be a tag: lines already have a tag with this name, or InfluxDB reserves it");
@@ -127,86 +128,80 @@ pub(super) fn check(values: &mut Values) {
 }
 
 /// Keys that do not go with the others, and why.
-fn misfits(values: &Values) -> Vec<(&'static str, &'static str)> {
-    let has = |name: &str| text(values, name).is_some();
+fn misfits(values: &Values) -> Vec<(&'static Key<String>, &'static str)> {
+    use keys::{BUCKET, CACERTFILE, DATABASE, ORG, PASSWORD, RETENTION_POLICY, TOKEN, URL, USER};
+    let has = |key: &Key<String>| text(values, key).is_some();
     let mut misfits = Vec::new();
-    if !has("url") {
-        let of_url = ["org", "bucket", "token", "database", "retention_policy", "user", "password", "cacertfile"];
-        misfits.extend(of_url.into_iter().filter(|name| has(name)).map(|name| (name, "needs 'warren.influxdb.url'")));
+    if !has(&URL) {
+        let of_url = [&ORG, &BUCKET, &TOKEN, &DATABASE, &RETENTION_POLICY, &USER, &PASSWORD, &CACERTFILE];
+        misfits.extend(of_url.into_iter().filter(|key| has(key)).map(|key| (key, "needs 'warren.influxdb.url'")));
         return misfits;
     }
-    let mut check = |is_misfit: bool, name, text| misfits.extend(is_misfit.then_some((name, text)));
+    let mut check = |is_misfit: bool, key, text| misfits.extend(is_misfit.then_some((key, text)));
     check(
-        !has("bucket") && !has("database"),
-        "url",
+        !has(&BUCKET) && !has(&DATABASE),
+        &URL,
         "needs 'warren.influxdb.bucket' (InfluxDB 2 and 3), or 'warren.influxdb.database' (InfluxDB 1)",
     );
-    check(has("bucket") && has("database"), "database", "and 'warren.influxdb.bucket' cannot both be set");
-    check(has("org") && !has("bucket"), "org", "needs 'warren.influxdb.bucket'");
-    check(has("retention_policy") && !has("database"), "retention_policy", "needs 'warren.influxdb.database'");
-    check(has("token") && has("user"), "user", "and 'warren.influxdb.token' cannot both be set");
-    check(has("user") && !has("password"), "user", "needs 'warren.influxdb.password'");
-    check(has("password") && !has("user"), "password", "needs 'warren.influxdb.user'");
+    check(has(&BUCKET) && has(&DATABASE), &DATABASE, "and 'warren.influxdb.bucket' cannot both be set");
+    check(has(&ORG) && !has(&BUCKET), &ORG, "needs 'warren.influxdb.bucket'");
+    check(has(&RETENTION_POLICY) && !has(&DATABASE), &RETENTION_POLICY, "needs 'warren.influxdb.database'");
+    check(has(&TOKEN) && has(&USER), &USER, "and 'warren.influxdb.token' cannot both be set");
+    check(has(&USER) && !has(&PASSWORD), &USER, "needs 'warren.influxdb.password'");
+    check(has(&PASSWORD) && !has(&USER), &PASSWORD, "needs 'warren.influxdb.user'");
     misfits
 }
 
 pub(super) fn read(values: &Values) -> InfluxdbOptions {
-    let duration =
-        |name: &str| value::parse_duration(values.required(&key(name))).expect("a duration, as the schema says");
-    let pattern = |name: &str| match text(values, name) {
-        Some(text) => Pattern::parse(&text).expect("a pattern, as the schema says"),
-        None => Pattern::all(),
+    let pattern = |key: &Key<Pattern>| {
+        values.find(key).filter(|pattern| !pattern.as_str().is_empty()).unwrap_or_else(Pattern::all)
     };
     let objects: Vec<&str> = values.family(&["warren", "influxdb", "objects"]).map(|(_, object)| object).collect();
     let tags = values.family(&["warren", "influxdb", "tags"]);
     InfluxdbOptions {
-        server: text(values, "url").map(|url| InfluxdbServer {
+        server: text(values, &keys::URL).map(|url| InfluxdbServer {
             url,
             place: place(values),
             login: login(values),
-            cacertfile: text(values, "cacertfile"),
-            timeout: duration("timeout"),
+            cacertfile: text(values, &keys::CACERTFILE),
+            timeout: values.get(&keys::TIMEOUT),
         }),
-        file: text(values, "file"),
-        interval: duration("interval"),
-        precision: values.required(&key("precision")).to_owned(),
+        file: text(values, &keys::FILE),
+        interval: values.get(&keys::INTERVAL),
+        precision: values.get(&keys::PRECISION),
         objects: InfluxdbObjects {
             node: objects.contains(&"node"),
             vhosts: objects.contains(&"vhosts"),
             queues: objects.contains(&"queues"),
             exchanges: objects.contains(&"exchanges"),
-            vhost: pattern("vhost"),
-            queue: pattern("queue"),
-            exchange: pattern("exchange"),
+            vhost: pattern(&keys::VHOST),
+            queue: pattern(&keys::QUEUE),
+            exchange: pattern(&keys::EXCHANGE),
         },
         tags: tags.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
     }
 }
 
 fn place(values: &Values) -> InfluxdbPlace {
-    match text(values, "bucket") {
-        Some(bucket) => InfluxdbPlace::Bucket { org: text(values, "org"), bucket },
+    match text(values, &keys::BUCKET) {
+        Some(bucket) => InfluxdbPlace::Bucket { org: text(values, &keys::ORG), bucket },
         None => InfluxdbPlace::Database {
-            database: text(values, "database").expect("checked: where there is no bucket, there is a database"),
-            retention_policy: text(values, "retention_policy"),
+            database: text(values, &keys::DATABASE).expect("checked: where there is no bucket, there is a database"),
+            retention_policy: text(values, &keys::RETENTION_POLICY),
         },
     }
 }
 
 fn login(values: &Values) -> Option<InfluxdbLogin> {
-    if let Some(token) = text(values, "token") {
+    if let Some(token) = text(values, &keys::TOKEN) {
         return Some(InfluxdbLogin::Token(token));
     }
-    Some(InfluxdbLogin::User(text(values, "user")?, text(values, "password")?))
-}
-
-fn key(name: &str) -> String {
-    format!("warren.influxdb.{name}")
+    Some(InfluxdbLogin::User(text(values, &keys::USER)?, text(values, &keys::PASSWORD)?))
 }
 
 /// A key's text, if it has one that is not empty.
-fn text(values: &Values, name: &str) -> Option<String> {
-    values.text(&key(name)).filter(|text| !text.is_empty()).map(str::to_owned)
+fn text(values: &Values, key: &Key<String>) -> Option<String> {
+    values.find(key).filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]

@@ -1,200 +1,123 @@
-//! A configuration key, and a table of them: pattern, type, default, what a key does today.
-//!
-//! A pattern's segments are words, `$name` (any one segment), `{a,b}` (one of these) or, at the end, `**` (anything
-//! below).
+//! A configuration key that is read: its row in the table, and the type of its values. A key is declared once; the reference, the checks,
+//! the default and the reader all take it from there.
 
-use std::cmp::Reverse;
+use std::time::Duration;
 
-use super::syntax::KeyPath;
-use super::value::Type;
+use super::row::{Row, effective};
+use super::value::{Type, parse_duration, parse_float, parse_integer};
+use crate::name::{UserName, VhostName};
+use crate::pattern::Pattern;
 
-/// What a key does today.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// It does what its text says.
-    Effective,
-    /// Another name of an effective key.
-    AliasOf(&'static str),
-    /// What an effective key was called before: it is read with a warning that names the key.
-    RenamedTo(&'static str),
-    /// Accepted; there is nothing here that it could change. A warning says why.
-    NoEffect,
-    /// Accepted with a warning that says what is missed.
-    NotBuilt,
-    /// The program does not start, because it would be less safe than the file says.
-    Refused,
+/// A key whose values are read as `T`.
+pub struct Key<T> {
+    /// What the table and the reference say of it.
+    pub row: Row,
+    parse: fn(&str) -> Option<T>,
 }
 
-/// A row of the table.
-#[derive(Debug, Clone, Copy)]
-pub struct Key {
-    /// The keys that it is about.
-    pub pattern: &'static str,
-    /// What their values are.
-    pub kind: Type,
-    /// None: unset.
-    pub default: Option<&'static str>,
-    /// For patterns with `$name`: what holds while no such key is set.
-    pub family_default: &'static [(&'static str, &'static str)],
-    /// What it does today.
-    pub state: State,
-    /// Values that describe what happens anyway, so that there is nothing to warn of or to refuse.
-    pub harmless: &'static [&'static str],
-    /// Whether a new value counts without a restart.
-    pub is_reloadable: bool,
-    /// What it does; for keys that are not honoured, why, or what is missed.
-    pub text: &'static str,
-}
-
-/// A chapter of the reference.
-#[derive(Debug)]
-pub struct Section {
-    /// What it is about.
-    pub title: &'static str,
-    /// Its keys.
-    pub keys: &'static [Key],
-}
-
-/// All keys of a program, in the order of the reference.
-#[derive(Debug)]
-pub struct Table(pub &'static [Section]);
-
-impl Table {
-    /// All keys.
-    pub fn keys(&self) -> impl Iterator<Item = &'static Key> {
-        self.0.iter().flat_map(|section| section.keys)
-    }
-
-    /// The row of a key: a literal one before one with placeholders, a longer one before a shorter one.
+impl<T> Key<T> {
+    /// A key that does what its text says. `parse` reads what `kind` accepts. An empty default means unset.
     #[must_use]
-    pub fn find(&self, path: &KeyPath) -> Option<&'static Key> {
-        let rank = |key: &&Key| (key.pattern.matches(['$', '*']).count(), Reverse(key.pattern.len()));
-        self.keys().filter(|key| key.matches(path.segments())).min_by_key(rank)
+    pub const fn new(
+        name: &'static str,
+        kind: Type,
+        default: &'static str,
+        text: &'static str,
+        parse: fn(&str) -> Option<T>,
+    ) -> Key<T> {
+        Key { row: effective(name, kind, default, text), parse }
     }
 
-    /// What holds for a key while it is not set.
+    /// Its name.
     #[must_use]
-    pub fn default_of(&self, path: &KeyPath) -> Option<&'static str> {
-        self.find(path)?.default
+    pub const fn name(&self) -> &'static str {
+        self.row.pattern
+    }
+
+    /// A text that its type has accepted, as a value.
+    pub(super) fn read(&self, text: &str) -> T {
+        (self.parse)(text).unwrap_or_else(|| panic!("what the table accepts for {} can be read", self.name()))
     }
 }
 
-const fn row(
-    pattern: &'static str,
-    kind: Type,
-    default: Option<&'static str>,
-    state: State,
-    text: &'static str,
-) -> Key {
-    Key { pattern, kind, default, family_default: &[], state, harmless: &[], is_reloadable: false, text }
-}
-
-/// A key that does what it says. An empty default means unset.
-#[must_use]
-pub const fn effective(pattern: &'static str, kind: Type, default: &'static str, text: &'static str) -> Key {
-    let default = if default.is_empty() { None } else { Some(default) };
-    row(pattern, kind, default, State::Effective, text)
-}
-
-/// Another name of an effective key.
-#[must_use]
-pub(crate) const fn alias(pattern: &'static str, of: &'static str, kind: Type) -> Key {
-    row(pattern, kind, None, State::AliasOf(of), "")
-}
-
-/// What an effective key was called before.
-#[must_use]
-pub const fn renamed(pattern: &'static str, to: &'static str) -> Key {
-    row(pattern, Type::Text, None, State::RenamedTo(to), "")
-}
-
-/// A key that is accepted and changes nothing.
-#[must_use]
-pub const fn no_effect(pattern: &'static str, kind: Type, why: &'static str) -> Key {
-    row(pattern, kind, None, State::NoEffect, why)
-}
-
-/// A key that should do something one day.
-#[must_use]
-pub(crate) const fn not_built(pattern: &'static str, kind: Type, missed: &'static str) -> Key {
-    row(pattern, kind, None, State::NotBuilt, missed)
-}
-
-/// A key that stops the start.
-#[must_use]
-pub const fn refused(pattern: &'static str, kind: Type, why: &'static str) -> Key {
-    row(pattern, kind, None, State::Refused, why)
-}
-
-impl Key {
-    /// With what holds while no such key is set.
-    #[must_use]
-    pub const fn family(self, family_default: &'static [(&'static str, &'static str)]) -> Key {
-        Key { family_default, ..self }
-    }
-
-    /// With values that describe what happens anyway.
-    #[must_use]
-    pub const fn unless(self, harmless: &'static [&'static str]) -> Key {
-        Key { harmless, ..self }
-    }
-
-    /// With new values counting without a restart.
-    #[must_use]
-    pub const fn reloadable(self) -> Key {
-        Key { is_reloadable: true, ..self }
-    }
-
-    /// Whether this row is about the key.
-    #[must_use]
-    pub fn matches(&self, segments: &[String]) -> bool {
-        let mut given = segments.iter();
-        for wanted in self.pattern.split('.') {
-            if wanted == "**" {
-                return given.len() > 0;
-            }
-            let Some(segment) = given.next() else { return false };
-            if !segment_matches(wanted, segment) {
-                return false;
-            }
-        }
-        given.len() == 0
-    }
-
-    /// Every spelling of the pattern with its `{a,b}` written out.
-    #[must_use]
-    pub fn spellings(&self) -> Vec<String> {
-        let Some((before, rest)) = self.pattern.split_once('{') else { return vec![self.pattern.to_owned()] };
-        let Some((words, after)) = rest.split_once('}') else { return vec![self.pattern.to_owned()] };
-        words.split(',').map(|word| format!("{before}{word}{after}")).collect()
+impl Key<bool> {
+    /// `true` or `false`.
+    pub const fn bool(name: &'static str, default: &'static str, text: &'static str) -> Key<bool> {
+        Key::new(name, Type::Bool, default, text, |text| Some(text == "true"))
     }
 }
 
-fn segment_matches(wanted: &str, segment: &str) -> bool {
-    if wanted.starts_with('$') {
-        return true;
-    }
-    match wanted.strip_prefix('{').and_then(|words| words.strip_suffix('}')) {
-        Some(words) => words.split(',').any(|word| word == segment),
-        None => wanted == segment,
+impl<T: TryFrom<i64>> Key<T> {
+    /// A whole number, of a range that fits `T`.
+    pub const fn integer(name: &'static str, kind: Type, default: &'static str, text: &'static str) -> Key<T> {
+        assert!(matches!(kind, Type::Integer(..)));
+        Key::new(name, kind, default, text, |text| T::try_from(parse_integer(text)?).ok())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl<T: TryFrom<u64>> Key<T> {
+    /// Bytes, of a range that fits `T`.
+    pub const fn size(name: &'static str, kind: Type, default: &'static str, text: &'static str) -> Key<T> {
+        assert!(matches!(kind, Type::Size(..)));
+        Key::new(name, kind, default, text, |text| T::try_from(human::parse_size(text)?).ok())
+    }
+}
 
-    #[test]
-    fn placeholders_match_one_segment_and_stars_the_rest() {
-        let matches = |pattern, key: &str| {
-            effective(pattern, Type::Text, "", "").matches(KeyPath::parse(key).unwrap().segments())
-        };
-        assert!(matches("listeners.tcp.$name", "listeners.tcp.default"));
-        assert!(!matches("listeners.tcp.$name", "listeners.tcp"));
-        assert!(!matches("listeners.tcp.$name", "listeners.tcp.a.b"));
-        assert!(matches("log.{queue,ra}.level", "log.ra.level"));
-        assert!(!matches("log.{queue,ra}.level", "log.other.level"));
-        assert!(matches("mqtt.**", "mqtt.a.b"));
-        assert!(!matches("mqtt.**", "mqtt"));
+impl Key<Option<u64>> {
+    /// A whole number; none for `infinity`.
+    pub const fn unbounded(
+        name: &'static str,
+        kind: Type,
+        default: &'static str,
+        text: &'static str,
+    ) -> Key<Option<u64>> {
+        assert!(matches!(kind, Type::Unbounded(0..)));
+        Key::new(name, kind, default, text, |text| {
+            Some(parse_integer(text).and_then(|number| u64::try_from(number).ok()))
+        })
+    }
+}
+
+impl Key<f64> {
+    /// A number.
+    pub const fn float(name: &'static str, kind: Type, default: &'static str, text: &'static str) -> Key<f64> {
+        assert!(matches!(kind, Type::Float(..)));
+        Key::new(name, kind, default, text, parse_float)
+    }
+}
+
+impl Key<Duration> {
+    /// How long something takes.
+    pub const fn duration(name: &'static str, kind: Type, default: &'static str, text: &'static str) -> Key<Duration> {
+        assert!(matches!(kind, Type::DurationMs(..)));
+        Key::new(name, kind, default, text, parse_duration)
+    }
+}
+
+impl Key<String> {
+    /// A text, or one of some words.
+    pub const fn text(name: &'static str, kind: Type, default: &'static str, text: &'static str) -> Key<String> {
+        Key::new(name, kind, default, text, |text| Some(text.to_owned()))
+    }
+}
+
+impl Key<UserName> {
+    /// A user's name.
+    pub const fn user_name(name: &'static str, default: &'static str, text: &'static str) -> Key<UserName> {
+        Key::new(name, Type::UserName, default, text, |text| UserName::parse(text.as_bytes()).ok())
+    }
+}
+
+impl Key<VhostName> {
+    /// A vhost's name.
+    pub const fn vhost_name(name: &'static str, default: &'static str, text: &'static str) -> Key<VhostName> {
+        Key::new(name, Type::VhostName, default, text, |text| VhostName::parse(text.as_bytes()).ok())
+    }
+}
+
+impl Key<Pattern> {
+    /// A regular expression.
+    pub const fn pattern(name: &'static str, default: &'static str, text: &'static str) -> Key<Pattern> {
+        Key::new(name, Type::Pattern, default, text, |text| Pattern::parse(text).ok())
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::remark::Origin;
+use super::schema as keys;
 use super::syntax::KeyPath;
 use super::tls::{self, PeerVerification, TlsOptions, tls_options};
 use super::value::{self, ListenAddress};
@@ -86,11 +87,11 @@ fn check_ports(values: &mut Values) {
         listeners(values, kind).into_iter().map(move |listener| (key(&listener.name), listener.address))
     });
     let mut http = Vec::new();
-    if values.bool("warren.management.enabled") {
+    if values.get(&keys::management::ENABLED) {
         http.extend(management_listeners(values));
         http.extend(queue_info_listener(values));
     }
-    if values.bool("warren.prometheus.enabled") {
+    if values.get(&keys::prometheus::ENABLED) {
         http.extend(prometheus_listeners(values));
     }
     let http = http.into_iter();
@@ -189,7 +190,7 @@ pub(super) fn management_listeners(values: &Values) -> Vec<HttpListener> {
 }
 
 fn is_older_tls(values: &Values) -> bool {
-    values.text("management.listener.ssl") == Some("true")
+    values.text(keys::management_listeners::LISTENER_SSL.name()) == Some("true")
 }
 
 /// Whether the older listener has nothing of its own to say about TLS, while that of AMQP has.
@@ -205,7 +206,7 @@ fn without_clients(tls: TlsOptions) -> TlsOptions {
 /// As RabbitMQ decides it: the one without TLS unless it is `none`, and the other where anything is set about it.
 pub(super) fn prometheus_listeners(values: &Values) -> Vec<HttpListener> {
     let mut found = Vec::new();
-    let plain = values.text("prometheus.tcp.listener");
+    let plain = values.text(keys::prometheus::TCP_LISTENER.name());
     if plain != Some("none") {
         let listener = http_listener(values, "prometheus.tcp", "prometheus.tcp", PROMETHEUS_PORT, None);
         let address = plain.and_then(value::parse_listener).unwrap_or(listener.address);

@@ -1,5 +1,6 @@
 //! The keys of streams of events over HTTP, typed.
 
+use super::schema::warren as keys;
 use super::values::Values;
 
 /// How many streams of events there may be.
@@ -17,10 +18,10 @@ pub struct LiveOptions {
 
 pub(super) fn read(values: &Values) -> LiveOptions {
     LiveOptions {
-        count_max: values.integer("warren.live.count_max"),
-        kept_for_administrators: values.integer("warren.live.kept_for_administrators"),
-        user_count_max: values.integer("warren.live.user_count_max"),
-        address_count_max: values.integer("warren.live.address_count_max"),
+        count_max: values.get(&keys::LIVE_COUNT_MAX),
+        kept_for_administrators: values.get(&keys::LIVE_KEPT_FOR_ADMINISTRATORS),
+        user_count_max: values.get(&keys::LIVE_USER_COUNT_MAX),
+        address_count_max: values.get(&keys::LIVE_ADDRESS_COUNT_MAX),
     }
 }
 

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::key::Key;
 use super::oauth2::{self, OAuth2Provider};
 use super::remark::{Origin, Remark, Warning};
+use super::schema as keys;
 use super::values::Values;
 
 /// The largest `management.http.max_body_size`.
@@ -101,31 +103,31 @@ pub struct ManagementHeaders {
 }
 
 pub(super) fn read(values: &Values) -> ManagementOptions {
-    let header = |key| values.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
+    let header = |key: &Key<String>| values.find(key).filter(|text| !text.is_empty());
     ManagementOptions {
-        is_enabled: values.bool("warren.management.enabled"),
-        path_prefix: path_prefix(values.text("management.path_prefix").unwrap_or_default()),
-        http_max_body_size: values.required_size("management.http.max_body_size"),
+        is_enabled: values.get(&keys::management::ENABLED),
+        path_prefix: path_prefix(&values.find(&keys::management::PATH_PREFIX).unwrap_or_default()),
+        http_max_body_size: values.get(&keys::management::HTTP_MAX_BODY_SIZE),
         cors_allow_origins: cors_origins(values),
-        cors_max_age: values.integer("management.cors.max_age"),
+        cors_max_age: values.get(&keys::management::CORS_MAX_AGE),
         headers: ManagementHeaders {
-            csp: header("management.csp.policy"),
-            hsts: header("management.hsts.policy"),
-            content_type_options: header("management.headers.content_type_options"),
-            xss_protection: header("management.headers.xss_protection"),
-            frame_options: header("management.headers.frame_options"),
-            referrer_policy: header("management.headers.referrer_policy"),
-            hide_allow: values.bool("management.http.hide_allow_header"),
+            csp: header(&keys::management::CSP_POLICY),
+            hsts: header(&keys::management::HSTS_POLICY),
+            content_type_options: header(&keys::management::HEADERS_CONTENT_TYPE_OPTIONS),
+            xss_protection: header(&keys::management::HEADERS_XSS_PROTECTION),
+            frame_options: header(&keys::management::HEADERS_FRAME_OPTIONS),
+            referrer_policy: header(&keys::management::HEADERS_REFERRER_POLICY),
+            hide_allow: values.get(&keys::management::HTTP_HIDE_ALLOW_HEADER),
         },
-        definitions_require_json_extension: values.bool("management.definitions.require_json_extension"),
-        disable_basic_auth: values.bool("management.disable_basic_auth"),
-        login_session_timeout: Duration::from_secs(60 * values.integer::<u64>("management.login_session_timeout")),
+        definitions_require_json_extension: values.get(&keys::management::DEFINITIONS_REQUIRE_JSON_EXTENSION),
+        disable_basic_auth: values.get(&keys::management::DISABLE_BASIC_AUTH),
+        login_session_timeout: Duration::from_secs(60 * values.get(&keys::management::LOGIN_SESSION_TIMEOUT)),
         oauth: oauth(values).logins,
-        disable_stats: values.bool("management.disable_stats"),
-        enable_queue_totals: values.bool("management.enable_queue_totals"),
-        operator_policy_changes_disabled: values.bool("management.restrictions.operator_policy_changes.disabled"),
-        require_auth_for_api_reference: values.bool("management.require_auth_for_api_reference"),
-        queue_info_require_auth: values.bool("warren.queue_info.require_auth"),
+        disable_stats: values.get(&keys::management::DISABLE_STATS),
+        enable_queue_totals: values.get(&keys::management::ENABLE_QUEUE_TOTALS),
+        operator_policy_changes_disabled: values.get(&keys::management::OPERATOR_POLICY_CHANGES_DISABLED),
+        require_auth_for_api_reference: values.get(&keys::management::REQUIRE_AUTH_FOR_API_REFERENCE),
+        queue_info_require_auth: values.get(&keys::management::QUEUE_INFO_REQUIRE_AUTH),
     }
 }
 
@@ -139,7 +141,7 @@ struct OAuthLogins {
 
 fn oauth(values: &Values) -> OAuthLogins {
     let mut all = OAuthLogins::default();
-    if !values.bool("management.oauth_enabled") {
+    if !values.get(&keys::management::OAUTH_ENABLED) {
         return all;
     }
     let mut names: Vec<Option<String>> = resource_servers(values).into_iter().map(Some).collect();
@@ -158,8 +160,8 @@ fn oauth(values: &Values) -> OAuthLogins {
 }
 
 fn has_default_server(values: &Values) -> bool {
-    let is_set = |key| values.text(key).is_some_and(|text| !text.is_empty());
-    is_set("auth_oauth2.resource_server_id") && is_set("management.oauth_client_id")
+    let is_set = |key: &Key<String>| values.find(key).is_some_and(|text| !text.is_empty());
+    is_set(&keys::oauth2::RESOURCE_SERVER_ID) && is_set(&keys::management::OAUTH_CLIENT_ID)
 }
 
 fn login_for(values: &Values, name: Option<&str>) -> Result<ManagementOAuth, String> {
@@ -176,7 +178,7 @@ fn login_for(values: &Values, name: Option<&str>) -> Result<ManagementOAuth, Str
         let of_server = name.map(|name| below(&["management", RESOURCE_SERVERS, name, key]));
         of_server.filter(|own| !own.is_empty()).unwrap_or_else(|| below(&["management", key]))
     };
-    let default_id = || values.text("auth_oauth2.resource_server_id").unwrap_or_default();
+    let default_id = || values.text(keys::oauth2::RESOURCE_SERVER_ID.name()).unwrap_or_default();
     let id = own("id").or(name).unwrap_or_else(default_id).to_owned();
     let known = oauth2::read(values);
     let of_id = known.iter().find(|server| server.id == id).or_else(|| known.first());
@@ -198,7 +200,7 @@ fn login_for(values: &Values, name: Option<&str>) -> Result<ManagementOAuth, Str
         provider_url,
         provider,
         scopes: text("oauth_scopes").unwrap_or_default(),
-        disable_basic_auth: values.bool("management.oauth_disable_basic_auth"),
+        disable_basic_auth: values.get(&keys::management::OAUTH_DISABLE_BASIC_AUTH),
         is_idp_initiated,
         authorization_endpoint_params: family("oauth_authorization_endpoint_params"),
         token_endpoint_params: family("oauth_token_endpoint_params"),
@@ -242,7 +244,7 @@ pub(super) fn check(values: &Values) -> Vec<Warning> {
         }
         _ => {
             let text = format!("'management.oauth_enabled' has no effect: {missing}");
-            Warning(Remark { origin: values.origin("management.oauth_enabled"), text })
+            Warning(Remark { origin: values.origin(keys::management::OAUTH_ENABLED.name()), text })
         }
     };
     missing.into_iter().map(warning).collect()
@@ -256,7 +258,7 @@ pub(super) fn path_prefix(text: &str) -> String {
 }
 
 fn cors_origins(values: &Values) -> Vec<String> {
-    if values.text("management.cors.allow_origins") == Some("none") {
+    if values.find(&keys::management::CORS_ALLOW_ORIGINS).is_some() {
         return Vec::new();
     }
     values.family(&["management", "cors", "allow_origins"]).map(|(_, origin)| origin.to_owned()).collect()

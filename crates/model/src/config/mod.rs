@@ -30,6 +30,7 @@ mod prometheus;
 mod reference;
 mod reload;
 mod remark;
+mod row;
 mod schema;
 mod settings;
 mod shovels;

@@ -1,5 +1,6 @@
 //! The keys of metrics for Prometheus, typed.
 
+use super::schema::prometheus as keys;
 use super::values::Values;
 
 /// Options of metrics.
@@ -17,10 +18,10 @@ pub struct PrometheusOptions {
 
 pub(super) fn read(values: &Values) -> PrometheusOptions {
     PrometheusOptions {
-        is_enabled: values.bool("warren.prometheus.enabled"),
-        path: super::management::path_prefix(values.text("prometheus.path").unwrap_or_default()),
-        return_per_object_metrics: values.bool("prometheus.return_per_object_metrics"),
-        authentication_enabled: values.bool("prometheus.authentication.enabled"),
+        is_enabled: values.get(&keys::ENABLED),
+        path: super::management::path_prefix(&values.find(&keys::PATH).unwrap_or_default()),
+        return_per_object_metrics: values.get(&keys::RETURN_PER_OBJECT_METRICS),
+        authentication_enabled: values.get(&keys::AUTHENTICATION_ENABLED),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::key::{Key, State, Table};
+use super::row::{Row, State, Table};
 use super::schema;
 
 const INTRODUCTION: &str = "\
@@ -75,9 +75,9 @@ impl Table {
         let has_reloadable = self.keys().any(|key| key.is_reloadable);
         for section in self.0 {
             put(&mut out, format_args!("\n## {}\n", section.title));
-            let (renamed, current): (Vec<&Key>, Vec<&Key>) =
+            let (renamed, current): (Vec<&Row>, Vec<&Row>) =
                 section.keys.iter().partition(|key| matches!(key.state, State::RenamedTo(_)));
-            let (honoured, others): (Vec<&Key>, Vec<&Key>) =
+            let (honoured, others): (Vec<&Row>, Vec<&Row>) =
                 current.into_iter().partition(|key| matches!(key.state, State::Effective | State::AliasOf(_)));
             if !honoured.is_empty() {
                 put(&mut out, if has_reloadable { HONOURED_RELOADABLE } else { HONOURED });
@@ -99,7 +99,7 @@ impl Table {
 const HONOURED: &str = "\n| key | value | default | |\n|---|---|---|---|\n";
 const HONOURED_RELOADABLE: &str = "\n| key | value | default | reload | |\n|---|---|---|---|---|\n";
 
-fn put_honoured(out: &mut String, key: &Key, has_reloadable: bool) {
+fn put_honoured(out: &mut String, key: &Row, has_reloadable: bool) {
     let text = match key.state {
         State::AliasOf(target) => format!("An alias of `{target}`."),
         _ => key.text.to_owned(),
@@ -112,7 +112,7 @@ fn put_honoured(out: &mut String, key: &Key, has_reloadable: bool) {
     put(out, format_args!("| `{}` | {} | {} | {reload}{text} |\n", key.pattern, key.kind, default(key)));
 }
 
-fn put_other(out: &mut String, key: &Key) {
+fn put_other(out: &mut String, key: &Row) {
     let state = match key.state {
         State::Refused => "Stops the start",
         State::NotBuilt => "Not supported",
@@ -123,13 +123,13 @@ fn put_other(out: &mut String, key: &Key) {
     put(out, format_args!("| `{}` | {} | {state}{except}: {}. |\n", key.pattern, key.kind, key.text));
 }
 
-fn put_renamed(out: &mut String, key: &Key) {
+fn put_renamed(out: &mut String, key: &Row) {
     if let State::RenamedTo(target) = key.state {
         put(out, format_args!("| `{}` | `{target}` |\n", key.pattern));
     }
 }
 
-fn default(key: &Key) -> String {
+fn default(key: &Row) -> String {
     if let Some(default) = key.default {
         return format!("`{default}`");
     }

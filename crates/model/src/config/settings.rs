@@ -18,12 +18,12 @@ use super::management::{self, ManagementOptions};
 use super::network::networks;
 use super::prometheus::{self, PrometheusOptions};
 use super::remark::{ConfigError, Origin, Warning};
+use super::schema as keys;
 use super::shovels::{self, ShovelOptions};
 use super::statistics::{self, StatisticsOptions};
 use super::tls::{self, TlsOptions, tls_options};
 use super::together;
 use super::traces::{self, OtlpOptions, TraceFileOptions};
-use super::value;
 use super::values::Values;
 use super::vhost_defaults;
 use crate::arguments::QueueType;
@@ -104,17 +104,17 @@ pub struct Config {
 
     /// What is logged.
     pub log: Log,
-    /// The product's name that clients are told.
+    /// The product's name that clients get.
     pub product_name: String,
-    /// The product's version that clients are told; None: the program's own.
+    /// The product's version that clients get; None: the program's own.
     pub product_version: Option<String>,
-    /// The cluster's name that clients are told; None: made from the host's name.
+    /// The cluster's name that clients get; None: made from the host's name.
     pub cluster_name: Option<String>,
     /// What RabbitMQ phases out.
     pub deprecated_features: DeprecatedFeatures,
     /// The type of queues that are declared without one, in vhosts that have no default of their own.
     pub default_queue_type: QueueType,
-    /// How long a consumer of a quorum queue may hold a message, unless it is told otherwise.
+    /// How long a consumer of a quorum queue may hold a message, unless the queue or the consumer says otherwise.
     pub consumer_timeout: Duration,
     /// Whether who declares an existing quorum queue as a classic one may go on.
     pub permits_quorum_queues_declared_as_classic: bool,
@@ -394,27 +394,23 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
 }
 
 fn audit(values: &Values) -> Option<AuditOptions> {
-    let file = values.text("warren.audit.file").filter(|file| *file != "none")?;
+    let file = values.find(&keys::warren::AUDIT_FILE).filter(|file| file != "none")?;
     Some(AuditOptions {
-        file: file.to_owned(),
-        rotation_size: values.required_size("warren.audit.rotation_size"),
-        rotation_count: values.integer("warren.audit.rotation_count"),
+        file,
+        rotation_size: values.get(&keys::warren::AUDIT_ROTATION_SIZE),
+        rotation_count: values.get(&keys::warren::AUDIT_ROTATION_COUNT),
     })
 }
 
 fn lockout(values: &Values) -> Lockout {
     Lockout {
-        user_failures: Some(values.integer("warren.lockout.user_failures")).filter(|&count| count > 0),
-        address_failures: Some(values.integer("warren.lockout.address_failures")).filter(|&count| count > 0),
-        duration: value::parse_duration(values.required("warren.lockout.duration"))
-            .expect("a duration, as the schema says"),
+        user_failures: Some(values.get(&keys::warren::LOCKOUT_USER_FAILURES)).filter(|&count| count > 0),
+        address_failures: Some(values.get(&keys::warren::LOCKOUT_ADDRESS_FAILURES)).filter(|&count| count > 0),
+        duration: values.get(&keys::warren::LOCKOUT_DURATION),
     }
 }
 
 pub(super) fn read(values: Values) -> Config {
-    let duration = |key| value::parse_duration(values.required(key)).expect("a duration, as the schema says");
-    let text = |key| values.text(key).map(str::to_owned);
-    let frame_len = |key| u32::try_from(values.required_size(key)).expect("the schema's range of frames fits 32 bits");
     Config {
         files: Vec::new(),
         listeners: listeners::listeners(&values, "tcp"),
@@ -424,22 +420,24 @@ pub(super) fn read(values: Values) -> Config {
         prometheus_listeners: listeners::prometheus_listeners(&values),
         queue_info_listener: listeners::queue_info_listener(&values),
         tls: tls_options(&values, "ssl_options", &tls::SNI),
-        ssl_handshake_timeout: duration("ssl_handshake_timeout"),
-        proxy_protocol: values.bool("proxy_protocol"),
+        ssl_handshake_timeout: values.get(&keys::tls::HANDSHAKE_TIMEOUT),
+        proxy_protocol: values.get(&keys::connections::PROXY_PROTOCOL),
         proxy_protocol_trusted_senders: networks(&values, &["warren", "proxy_protocol", "trusted_senders"]),
-        http_max_connections_per_address: values.unbounded("warren.http.max_connections_per_address"),
+        http_max_connections_per_address: values.get(&keys::management_listeners::MAX_CONNECTIONS_PER_ADDRESS),
         tcp_listen_options: tcp_options(&values),
-        handshake_timeout: duration("handshake_timeout"),
-        heartbeat: values.integer("heartbeat"),
-        frame_max: frame_len("frame_max"),
-        initial_frame_max: frame_len("initial_frame_max").min(frame_len("frame_max")),
-        channel_max: values.integer("channel_max"),
-        connection_max: values.unbounded("connection_max"),
-        consumer_max_per_channel: values.unbounded("consumer_max_per_channel"),
-        max_message_size: values.required_size("max_message_size"),
+        handshake_timeout: values.get(&keys::connections::HANDSHAKE_TIMEOUT),
+        heartbeat: values.get(&keys::connections::HEARTBEAT),
+        frame_max: values.get(&keys::connections::FRAME_MAX),
+        initial_frame_max: values
+            .get(&keys::connections::INITIAL_FRAME_MAX)
+            .min(values.get(&keys::connections::FRAME_MAX)),
+        channel_max: values.get(&keys::connections::CHANNEL_MAX),
+        connection_max: values.get(&keys::connections::CONNECTION_MAX),
+        consumer_max_per_channel: values.get(&keys::connections::CONSUMER_MAX_PER_CHANNEL),
+        max_message_size: values.get(&keys::connections::MAX_MESSAGE_SIZE),
         audit: audit(&values),
         lockout: lockout(&values),
-        node_name: text("warren.node_name"),
+        node_name: values.find(&keys::warren::NODE_NAME),
         cluster: cluster::read(&values),
         alerts: alerts::read(&values),
         shovels: shovels::read(&values),
@@ -452,18 +450,16 @@ pub(super) fn read(values: Values) -> Config {
         auth_mechanisms: auth_mechanisms(&values),
         ssl_cert_login_from: certificate_login(&values),
         anonymous_login: anonymous_login(&values),
-        vm_memory_high_watermark: match values.size("vm_memory_high_watermark.absolute") {
+        vm_memory_high_watermark: match values.find(&keys::resources::MEMORY_WATERMARK_ABSOLUTE) {
             Some(bytes) => MemoryWatermark::Absolute(bytes),
-            None => {
-                MemoryWatermark::Relative(values.float("vm_memory_high_watermark.relative").expect("it has a default"))
-            }
+            None => MemoryWatermark::Relative(values.get(&keys::resources::MEMORY_WATERMARK_RELATIVE)),
         },
-        total_memory_available_override_value: values.size("total_memory_available_override_value"),
+        total_memory_available_override_value: values.find(&keys::resources::TOTAL_MEMORY_AVAILABLE),
         disk_free_limit: disk_free_limit(&values),
         log: log(&values),
-        product_name: values.required("product.name").to_owned(),
-        product_version: text("product.version"),
-        cluster_name: text("cluster_name"),
+        product_name: values.get(&keys::logging::PRODUCT_NAME),
+        product_version: values.find(&keys::logging::PRODUCT_VERSION),
+        cluster_name: values.find(&keys::logging::CLUSTER_NAME),
         deprecated_features: DeprecatedFeatures(
             values
                 .family(&["deprecated_features", "permit"])
@@ -471,66 +467,65 @@ pub(super) fn read(values: Values) -> Config {
                 .collect(),
         ),
         default_queue_type: default_queue_type(&values),
-        consumer_timeout: duration("consumer_timeout"),
-        permits_quorum_queues_declared_as_classic: values
-            .bool("quorum_queue.property_equivalence.relaxed_checks_on_redeclaration"),
-        local_random_exchanges: values.bool("exchange_types.local_random.enabled"),
+        consumer_timeout: values.get(&keys::queues::CONSUMER_TIMEOUT),
+        permits_quorum_queues_declared_as_classic: values.get(&keys::queues::RELAXED_CHECKS_ON_REDECLARATION),
+        local_random_exchanges: values.get(&keys::queues::LOCAL_RANDOM_ENABLED),
         parameter_limits: parameter_limits(&values),
-        returns_every_delayed: values.bool("warren.delayed.strict"),
-        answers_definitions_at_once: values.required("warren.definitions.answer_after") == "write",
+        returns_every_delayed: values.get(&keys::warren::DELAYED_STRICT),
+        answers_definitions_at_once: values.get(&keys::warren::DEFINITIONS_ANSWER_AFTER) == "write",
         statistics: statistics::read(&values),
         management: management::read(&values),
         prometheus: prometheus::read(&values),
         influxdb: influxdb::read(&values),
         trace_files: traces::read(&values),
         otlp: traces::read_otlp(&values),
-        load_definitions: text("load_definitions"),
-        load_definitions_skip_unsupported: values.bool("management.load_definitions_skip_unsupported"),
+        load_definitions: values.find(&keys::queues::LOAD_DEFINITIONS),
+        load_definitions_skip_unsupported: values.get(&keys::management::LOAD_DEFINITIONS_SKIP_UNSUPPORTED),
         store: StoreOptions {
-            data_dir: values.required("warren.data_dir").to_owned(),
-            confirm_after: match values.required("warren.confirm_after") {
+            data_dir: values.get(&keys::warren::DATA_DIR),
+            confirm_after: match &*values.get(&keys::warren::CONFIRM_AFTER) {
                 "write" => ConfirmAfter::Write,
                 _ => ConfirmAfter::Fsync,
             },
-            journal_bound: values.required_size("warren.journal.bound"),
+            journal_bound: values.get(&keys::warren::JOURNAL_BOUND),
             member_journal_bound: member_journal_bound(&values),
-            journal_file_len: values.required_size("warren.journal.file_size"),
-            chunk_bound: values.required_size("warren.chunks.bound"),
-            scrub_interval: Some(duration("warren.scrub.interval")).filter(|interval| !interval.is_zero()),
+            journal_file_len: values.get(&keys::warren::JOURNAL_FILE_SIZE),
+            chunk_bound: values.get(&keys::warren::CHUNKS_BOUND),
+            scrub_interval: Some(values.get(&keys::warren::SCRUB_INTERVAL)).filter(|interval| !interval.is_zero()),
         },
         flight_recorder: FlightRecorderOptions {
-            is_enabled: values.bool("warren.flight_recorder.enabled"),
-            slow_request: duration("warren.flight_recorder.slow_request"),
-            rotation_count: values.integer("warren.flight_recorder.rotation_count"),
-            total_len_max: values.required_size("warren.flight_recorder.total_len_max"),
+            is_enabled: values.get(&keys::warren::FLIGHT_RECORDER_ENABLED),
+            slow_request: values.get(&keys::warren::FLIGHT_RECORDER_SLOW_REQUEST),
+            rotation_count: values.get(&keys::warren::FLIGHT_RECORDER_ROTATION_COUNT),
+            total_len_max: values.get(&keys::warren::FLIGHT_RECORDER_TOTAL_LEN_MAX),
         },
         live: live::read(&values),
-        shutdown_timeout: duration("warren.shutdown_timeout"),
-        worker_threads: Some(values.integer("warren.worker_threads")).filter(|&count| count > 0),
+        shutdown_timeout: values.get(&keys::warren::SHUTDOWN_TIMEOUT),
+        worker_threads: Some(values.get(&keys::warren::WORKER_THREADS)).filter(|&count| count > 0),
         values,
     }
 }
 
 /// What another node takes over with clients waiting, it reads first: up to half of it.
 fn member_journal_bound(values: &Values) -> u64 {
-    let key = "warren.journal.bound";
-    let file_len = values.required_size("warren.journal.file_size");
-    match values.origin(key) {
-        Origin::Default => MEMBER_JOURNAL_BOUND.max(file_len * together::JOURNAL_FILE_COUNT_MIN),
-        _ => values.required_size(key),
+    match values.origin(keys::warren::JOURNAL_BOUND.name()) {
+        Origin::Default => {
+            let file_len = values.get(&keys::warren::JOURNAL_FILE_SIZE);
+            MEMBER_JOURNAL_BOUND.max(file_len * together::JOURNAL_FILE_COUNT_MIN)
+        }
+        _ => values.get(&keys::warren::JOURNAL_BOUND),
     }
 }
 
 fn tcp_options(values: &Values) -> TcpOptions {
-    let buffer = |key| values.size(key).map(|len| u32::try_from(len).expect("the schema's range fits 32 bits"));
-    let linger = Duration::from_secs(values.integer::<u64>("tcp_listen_options.linger.timeout"));
+    let linger = Duration::from_secs(values.get(&keys::connections::TCP_LINGER_TIMEOUT));
     TcpOptions {
-        backlog: values.integer("tcp_listen_options.backlog"),
-        nodelay: values.bool("tcp_listen_options.nodelay"),
-        keepalive: values.bool("tcp_listen_options.keepalive"),
-        sndbuf: buffer("tcp_listen_options.sndbuf"),
-        recbuf: buffer("tcp_listen_options.recbuf"),
-        linger: values.bool("tcp_listen_options.linger.on").then_some(linger),
+        backlog: values.get(&keys::connections::TCP_BACKLOG),
+        nodelay: values.get(&keys::connections::TCP_NODELAY),
+        keepalive: values.get(&keys::connections::TCP_KEEPALIVE),
+        sndbuf: values.find(&keys::connections::TCP_SNDBUF),
+        recbuf: values.find(&keys::connections::TCP_RECBUF),
+        linger: values.get(&keys::connections::TCP_LINGER_ON).then_some(linger),
     }
 }
 
@@ -541,30 +536,27 @@ fn parameter_limits(values: &Values) -> BTreeMap<String, usize> {
 }
 
 fn default_queue_type(values: &Values) -> QueueType {
-    let name = values.required("default_queue_type");
+    let name = values.get(&keys::queues::DEFAULT_QUEUE_TYPE);
     let named = |queue_type: &QueueType| name == queue_type.name() || name == queue_type.module();
     QueueType::ALL.into_iter().find(named).expect("the schema lists these names alone")
 }
 
 fn default_user(values: &Values) -> DefaultUser {
-    let [configure, write, read] =
-        ["default_permissions.configure", "default_permissions.write", "default_permissions.read"]
-            .map(|key| values.required(key));
     DefaultUser {
-        name: user_name(values, "default_user"),
-        password: values.required("default_pass").to_owned(),
+        name: values.get(&keys::access::DEFAULT_USER),
+        password: values.get(&keys::access::DEFAULT_PASS),
         tags: set_to_true(values, &["default_user_tags"]).collect(),
-        vhost: VhostName::parse(values.required("default_vhost").as_bytes()).expect("a name, as the schema says"),
-        permission: Permission::parse(configure, write, read).expect("patterns, as the schema says"),
+        vhost: values.get(&keys::access::DEFAULT_VHOST),
+        permission: Permission {
+            configure: values.get(&keys::access::DEFAULT_PERMISSIONS_CONFIGURE),
+            write: values.get(&keys::access::DEFAULT_PERMISSIONS_WRITE),
+            read: values.get(&keys::access::DEFAULT_PERMISSIONS_READ),
+        },
     }
 }
 
-fn user_name(values: &Values, key: &str) -> UserName {
-    UserName::parse(values.required(key).as_bytes()).expect("a name, as the schema says")
-}
-
 fn loopback_users(values: &Values) -> Vec<String> {
-    if values.text("loopback_users") == Some("none") {
+    if values.find(&keys::access::LOOPBACK_USERS).is_some() {
         return Vec::new();
     }
     set_to_true(values, &["loopback_users"]).map(str::to_owned).collect()
@@ -580,32 +572,29 @@ fn auth_mechanisms(values: &Values) -> Vec<AuthMechanism> {
 }
 
 fn anonymous_login(values: &Values) -> Option<Login> {
-    if values.required("anonymous_login_user") == "none" {
-        return None;
-    }
-    let password = values.required("anonymous_login_pass").to_owned();
-    Some(Login { name: user_name(values, "anonymous_login_user"), password })
+    let name = values.get(&keys::access::ANONYMOUS_LOGIN_USER);
+    (name.as_str() != "none").then(|| Login { name, password: values.get(&keys::access::ANONYMOUS_LOGIN_PASS) })
 }
 
 /// The relative limit counts only where the absolute one is not set.
 fn disk_free_limit(values: &Values) -> DiskFreeLimit {
-    match values.float("disk_free_limit.relative") {
-        Some(factor) if values.origin("disk_free_limit.absolute") == Origin::Default => {
+    match values.find(&keys::resources::DISK_FREE_LIMIT_RELATIVE) {
+        Some(factor) if values.origin(keys::resources::DISK_FREE_LIMIT_ABSOLUTE.name()) == Origin::Default => {
             DiskFreeLimit::MemoryRelative(factor)
         }
-        _ => DiskFreeLimit::Absolute(values.required_size("disk_free_limit.absolute")),
+        _ => DiskFreeLimit::Absolute(values.get(&keys::resources::DISK_FREE_LIMIT_ABSOLUTE)),
     }
 }
 
 fn log(values: &Values) -> Log {
     let level = |name: &str| LogLevel::parse(name).expect("a level, as the schema says");
-    let console = level(values.required("log.console.level"));
-    let least = values.text("log.default.level").map_or(console, |name| console.max(level(name)));
-    let formatter = match values.required("log.console.formatter") {
+    let console = level(&values.get(&keys::logging::LOG_CONSOLE_LEVEL));
+    let least = values.find(&keys::logging::LOG_DEFAULT_LEVEL).map_or(console, |name| console.max(level(&name)));
+    let formatter = match &*values.get(&keys::logging::LOG_CONSOLE_FORMATTER) {
         "json" => LogFormatter::Json,
         _ => LogFormatter::Plaintext,
     };
-    let is_on = values.bool("log.console") || together::is_log_wanted_elsewhere(values);
+    let is_on = values.get(&keys::logging::LOG_CONSOLE) || together::is_log_wanted_elsewhere(values);
     Log { level: if is_on { least } else { LogLevel::None }, formatter }
 }
 

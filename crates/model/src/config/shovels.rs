@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::schema::shovels as keys;
 use super::values::Values;
 use crate::shovel::Shovel;
 
@@ -39,7 +40,7 @@ pub(super) fn check(values: &mut Values) {
 }
 
 pub(super) fn read(values: &Values) -> ShovelOptions {
-    ShovelOptions { shovels: shovels(values), is_predeclared: values.bool("shovel.topology.predeclared") }
+    ShovelOptions { shovels: shovels(values), is_predeclared: values.get(&keys::SHOVEL_TOPOLOGY_PREDECLARED) }
 }
 
 fn shovels(values: &Values) -> BTreeMap<String, Value> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::remark::Origin;
-use super::value;
+use super::schema::management as keys;
 use super::values::Values;
 use crate::pattern::Pattern;
 
@@ -24,7 +24,7 @@ pub struct StatisticsOptions {
     pub global: Option<Vec<SampleRetention>>,
     /// Of other objects.
     pub basic: Option<Vec<SampleRetention>>,
-    /// Of the ways between objects: told, and not done.
+    /// Of the ways between objects: accepted, without effect.
     pub detailed: Option<Vec<SampleRetention>>,
 }
 
@@ -79,15 +79,14 @@ pub(super) fn check(values: &mut Values) {
 
 pub(super) fn read(values: &Values) -> StatisticsOptions {
     StatisticsOptions {
-        interval: value::parse_duration(values.required("collect_statistics_interval"))
-            .expect("a duration, as the schema says"),
-        rates_mode: match values.text("management.rates_mode") {
+        interval: values.get(&keys::COLLECT_STATISTICS_INTERVAL),
+        rates_mode: match values.find(&keys::RATES_MODE).as_deref() {
             Some("none") => RatesMode::None,
             Some("detailed") => RatesMode::Detailed,
             _ => RatesMode::Basic,
         },
-        histograms: values.bool("warren.statistics.histograms"),
-        watched_queues: values.text("warren.statistics.watched_queues").and_then(|text| Pattern::parse(text).ok()),
+        histograms: values.get(&keys::STATISTICS_HISTOGRAMS),
+        watched_queues: values.text(keys::STATISTICS_WATCHED_QUEUES.name()).and_then(|text| Pattern::parse(text).ok()),
         global: retentions(values, "global"),
         basic: retentions(values, "basic"),
         detailed: retentions(values, "detailed"),

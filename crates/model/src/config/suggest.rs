@@ -2,7 +2,7 @@
 
 use human::{closest, distance};
 
-use super::key::{Key, State, Table};
+use super::row::{Row, State, Table};
 use super::syntax::KeyPath;
 
 /// How far a key may be from one that is known by its beginning only, to be taken for a typing error in that beginning.
@@ -21,7 +21,7 @@ pub(super) fn closest_key(table: &Table, unknown: &KeyPath) -> Option<String> {
         return Some(longer);
     }
     let current = table.keys().filter(|key| !matches!(key.state, State::RenamedTo(_)));
-    let candidates = current.flat_map(Key::spellings).filter_map(|spelling| {
+    let candidates = current.flat_map(Row::spellings).filter_map(|spelling| {
         let candidate = fill(&spelling, unknown.segments());
         let is_plausible = !spelling.ends_with("**") || distance(&candidate, &text) <= PREFIX_DISTANCE_MAX;
         is_plausible.then_some(candidate)
@@ -33,7 +33,7 @@ pub(super) fn closest_key(table: &Table, unknown: &KeyPath) -> Option<String> {
 /// `vm_memory_high_watermark` means `.relative`.
 fn longer_key(table: &Table, text: &str, unknown: &KeyPath) -> Option<String> {
     let effective = table.keys().filter(|key| matches!(key.state, State::Effective | State::AliasOf(_)));
-    let mut spellings = effective.flat_map(Key::spellings).filter(|spelling| !spelling.ends_with("**"));
+    let mut spellings = effective.flat_map(Row::spellings).filter(|spelling| !spelling.ends_with("**"));
     let is_named = |rest: &str| rest.starts_with('.') && !rest.contains('$') && !rest.starts_with(".**");
     let is_long_enough = text.chars().count() >= LONGER_FROM;
     spellings.find_map(|spelling| {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_first_word_that_all_keys_have_may_be_missing() {
-        const KEYS: &[Key] = &[effective("x.a.$name", Type::Text, "", ""), effective("x.b", Type::Text, "", "")];
+        const KEYS: &[Row] = &[effective("x.a.$name", Type::Text, "", ""), effective("x.b", Type::Text, "", "")];
         static ALL: Table = Table(&[Section { title: "", keys: KEYS }]);
         let closest = |key: &str| closest_key(&ALL, &KeyPath::parse(key).unwrap());
         assert_eq!(closest("a.n").as_deref(), Some("x.a.n"));

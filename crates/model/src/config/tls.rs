@@ -1,4 +1,4 @@
-//! What a listener with TLS is told: files, what clients have to show, versions, suites (`ssl_options.*` and its like).
+//! The options of a listener with TLS: files, what clients have to show, versions, suites (`ssl_options.*` and its like).
 
 use std::fmt;
 

@@ -1,6 +1,7 @@
 //! What is wrong or without effect only because of what another key says.
 
 use super::remark::{Origin, Remark, Warning};
+use super::schema as keys;
 use super::settings::AuthMechanism;
 use super::value::Size;
 use super::values::Values;
@@ -13,8 +14,16 @@ pub(super) const JOURNAL_FILE_COUNT_MIN: u64 = 4;
 /// returned.
 pub(super) fn check(values: &mut Values) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    warnings.extend(both_set(values, "vm_memory_high_watermark.absolute", "vm_memory_high_watermark.relative"));
-    warnings.extend(both_set(values, "disk_free_limit.absolute", "disk_free_limit.relative"));
+    warnings.extend(both_set(
+        values,
+        keys::resources::MEMORY_WATERMARK_ABSOLUTE.name(),
+        keys::resources::MEMORY_WATERMARK_RELATIVE.name(),
+    ));
+    warnings.extend(both_set(
+        values,
+        keys::resources::DISK_FREE_LIMIT_ABSOLUTE.name(),
+        keys::resources::DISK_FREE_LIMIT_RELATIVE.name(),
+    ));
     warnings.extend(initial_frame_max_above_frame_max(values));
     warnings.extend(log_elsewhere_instead_of_none(values));
     warnings.extend(oauth2::unprotected(values));
@@ -44,8 +53,9 @@ fn both_set(values: &Values, first: &str, second: &str) -> Option<Warning> {
 /// A client may ask for no shorter frames than `initial_frame_max` and for no longer ones than `frame_max`: where they
 /// cross, no client could log in.
 fn initial_frame_max_above_frame_max(values: &Values) -> Option<Warning> {
-    let [initial, max] = ["initial_frame_max", "frame_max"].map(|key| values.required_size(key));
-    let origin = values.origin("initial_frame_max");
+    let [initial, max] =
+        [&keys::connections::INITIAL_FRAME_MAX, &keys::connections::FRAME_MAX].map(|key| u64::from(values.get(key)));
+    let origin = values.origin(keys::connections::INITIAL_FRAME_MAX.name());
     (initial > max && origin != Origin::Default).then(|| {
         let text = format!("'initial_frame_max' ({}) is lowered to 'frame_max' ({})", Size(initial), Size(max));
         Warning(Remark { origin, text })
@@ -53,9 +63,9 @@ fn initial_frame_max_above_frame_max(values: &Values) -> Option<Warning> {
 }
 
 fn log_elsewhere_instead_of_none(values: &Values) -> Option<Warning> {
-    (!values.bool("log.console") && is_log_wanted_elsewhere(values)).then(|| {
+    (!values.get(&keys::logging::LOG_CONSOLE) && is_log_wanted_elsewhere(values)).then(|| {
         let text = "'log.console' = false has no effect: the other configured log is written to stderr".to_owned();
-        Warning(Remark { origin: values.origin("log.console"), text })
+        Warning(Remark { origin: values.origin(keys::logging::LOG_CONSOLE.name()), text })
     })
 }
 
@@ -69,12 +79,12 @@ pub(super) fn is_log_wanted_elsewhere(values: &Values) -> bool {
 }
 
 fn check_journal(values: &mut Values) {
-    let (bound, file_len) =
-        (values.required_size("warren.journal.bound"), values.required_size("warren.journal.file_size"));
+    let (bound, file_len) = (values.get(&keys::warren::JOURNAL_BOUND), values.get(&keys::warren::JOURNAL_FILE_SIZE));
     if file_len.saturating_mul(JOURNAL_FILE_COUNT_MIN) <= bound {
         return;
     }
-    let origin = [values.origin("warren.journal.file_size"), values.origin("warren.journal.bound")];
+    let origin =
+        [values.origin(keys::warren::JOURNAL_FILE_SIZE.name()), values.origin(keys::warren::JOURNAL_BOUND.name())];
     let [of_file, of_bound] = origin;
     let text = format!(
         "'warren.journal.bound' ({}) must hold at least {JOURNAL_FILE_COUNT_MIN} files of 'warren.journal.file_size' ({})",

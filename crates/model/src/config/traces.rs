@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::value;
+use super::key::Key;
+use super::schema::traces as keys;
 use super::values::Values;
 
 /// Options of trace files.
@@ -41,16 +42,17 @@ impl fmt::Debug for OtlpOptions {
     }
 }
 
-fn text(values: &Values, key: &str) -> Option<String> {
-    values.text(key).filter(|text| !text.is_empty()).map(str::to_owned)
+/// A text that is not empty.
+fn text(values: &Values, key: &Key<String>) -> Option<String> {
+    values.find(key).filter(|text| !text.is_empty())
 }
 
 pub(super) fn read(values: &Values) -> TraceFileOptions {
     TraceFileOptions {
-        directory: text(values, "tracing.dir"),
-        file_len_max: values.required_size("warren.tracing.file_len_max"),
-        file_count_max: values.integer("warren.tracing.file_count_max"),
-        ended_len_max: values.required_size("warren.tracing.ended_len_max"),
+        directory: text(values, &keys::TRACING_DIR),
+        file_len_max: values.get(&keys::TRACING_FILE_LEN_MAX),
+        file_count_max: values.get(&keys::TRACING_FILE_COUNT_MAX),
+        ended_len_max: values.get(&keys::TRACING_ENDED_LEN_MAX),
     }
 }
 
@@ -58,11 +60,11 @@ pub(super) fn read(values: &Values) -> TraceFileOptions {
 pub(super) fn read_otlp(values: &Values) -> Option<OtlpOptions> {
     let headers = values.family(&["warren", "otlp", "headers"]);
     Some(OtlpOptions {
-        endpoint: text(values, "warren.otlp.endpoint")?,
+        endpoint: text(values, &keys::OTLP_ENDPOINT)?,
         headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        sample_rate: values.float("warren.otlp.sample_rate").unwrap_or(1.0),
-        cacertfile: text(values, "warren.otlp.cacertfile"),
-        timeout: value::parse_duration(values.required("warren.otlp.timeout")).expect("a duration, as the schema says"),
+        sample_rate: values.find(&keys::OTLP_SAMPLE_RATE).unwrap_or(1.0),
+        cacertfile: text(values, &keys::OTLP_CACERTFILE),
+        timeout: values.get(&keys::OTLP_TIMEOUT),
     })
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::key::{Key, State, Table};
+use super::key::Key;
 use super::remark::{ConfigError, Origin, Remark, Warning};
+use super::row::{Row, State, Table};
 use super::suggest::closest_key;
 use super::syntax::KeyPath;
 use super::value;
@@ -27,7 +28,7 @@ pub struct Values {
 
 #[derive(Clone)]
 pub(super) struct AssignedValue {
-    pub(super) row: &'static Key,
+    pub(super) row: &'static Row,
     pub(super) text: String,
     pub(super) origin: Origin,
     /// When it was assigned, so that warnings come in the order of the files.
@@ -186,19 +187,31 @@ impl Values {
     /// Where a key's value comes from; `Default` if it has none.
     #[must_use]
     pub fn origin(&self, key: &str) -> Origin {
-        self.get(key).map_or(Origin::Default, |assigned| assigned.origin.clone())
+        self.assigned(key).map_or(Origin::Default, |assigned| assigned.origin.clone())
     }
 
     /// A key's text, if it has one.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
-        self.get(key).map(|assigned| &*assigned.text)
+        self.assigned(key).map(|assigned| &*assigned.text)
     }
 
     /// A key's text, of one that has a default.
     #[must_use]
     pub fn required(&self, key: &str) -> &str {
         self.text(key).unwrap_or_else(|| panic!("{key} has a default in the schema"))
+    }
+
+    /// The value of a key that has a default.
+    #[must_use]
+    pub fn get<T>(&self, key: &Key<T>) -> T {
+        key.read(self.required(key.name()))
+    }
+
+    /// The value of a key, if it has one.
+    #[must_use]
+    pub fn find<T>(&self, key: &Key<T>) -> Option<T> {
+        self.text(key.name()).map(|text| key.read(text))
     }
 
     /// Whether a key that has a default is `true`.
@@ -218,12 +231,6 @@ impl Values {
     #[must_use]
     pub fn unbounded(&self, key: &str) -> Option<u64> {
         value::parse_integer(self.required(key)).and_then(|number| u64::try_from(number).ok())
-    }
-
-    /// A number, if there is one.
-    #[must_use]
-    pub fn float(&self, key: &str) -> Option<f64> {
-        self.text(key).and_then(value::parse_float)
     }
 
     /// Bytes, if they are said.
@@ -268,11 +275,11 @@ impl Values {
             .any(|key| key.segments().len() > prefix.len() && key.segments().iter().zip(prefix).all(|(a, b)| a == b))
     }
 
-    fn get(&self, key: &str) -> Option<&AssignedValue> {
+    fn assigned(&self, key: &str) -> Option<&AssignedValue> {
         self.by_key.get(&KeyPath::parse(key).expect("a key of the schema"))
     }
 
-    fn insert(&mut self, key: KeyPath, row: &'static Key, text: &str, origin: Origin) {
+    fn insert(&mut self, key: KeyPath, row: &'static Row, text: &str, origin: Origin) {
         let assigned = AssignedValue { row, text: text.to_owned(), origin, order: self.count };
         self.by_key.insert(key, assigned);
     }

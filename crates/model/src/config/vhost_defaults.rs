@@ -4,6 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::remark::Origin;
+use super::schema::access::{
+    CREDENTIAL_VALIDATOR_BACKEND as BACKEND, CREDENTIAL_VALIDATOR_MIN_LENGTH as MIN_LENGTH,
+    CREDENTIAL_VALIDATOR_REGEXP as REGEXP,
+};
 use super::value;
 use super::values::Values;
 use crate::name::UserName;
@@ -13,11 +17,7 @@ use crate::user::{CredentialValidator, Permission, Tags};
 use crate::vhost::{VhostDefaults, VhostLimitDefault, VhostPolicyDefault, VhostUserDefault};
 use serde_json::Value;
 
-/// The shortest password where only that is said.
-const MIN_LENGTH: &str = "credential_validator.min_length";
-const REGEXP: &str = "credential_validator.regexp";
 const POLICIES: [&str; 2] = ["default_policies", "operator"];
-const BACKEND: &str = "credential_validator.validation_backend";
 
 /// What a family's member says, by the last word of its keys.
 type Members<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>;
@@ -48,24 +48,22 @@ pub(super) fn check(values: &mut Values) {
             problems.push((Origin::Default, format!("'{key}': {error}")));
         }
     }
-    if is_by_pattern(values) && values.text(REGEXP).is_none() {
-        problems.push((values.origin(BACKEND), format!("'{BACKEND}' needs '{REGEXP}'")));
+    if is_by_pattern(&values.get(&BACKEND)) && values.find(&REGEXP).is_none() {
+        problems.push((values.origin(BACKEND.name()), format!("'{}' needs '{}'", BACKEND.name(), REGEXP.name())));
     }
     for (origin, text) in problems {
         values.refuse(origin, text);
     }
 }
 
-fn is_by_pattern(values: &Values) -> bool {
-    values.text(BACKEND).is_some_and(|name| name.ends_with("password_regexp"))
+fn is_by_pattern(backend: &str) -> bool {
+    backend.ends_with("password_regexp")
 }
 
 pub(super) fn validator(values: &Values) -> CredentialValidator {
-    match values.text(BACKEND) {
-        Some(name) if name.ends_with("min_password_length") => {
-            CredentialValidator::MinLength(values.integer(MIN_LENGTH))
-        }
-        Some(_) if is_by_pattern(values) => CredentialValidator::Pattern(pattern(values.text(REGEXP))),
+    match &*values.get(&BACKEND) {
+        name if name.ends_with("min_password_length") => CredentialValidator::MinLength(values.get(&MIN_LENGTH)),
+        name if is_by_pattern(name) => CredentialValidator::Pattern(values.find(&REGEXP).unwrap_or_else(Pattern::all)),
         _ => CredentialValidator::AcceptEverything,
     }
 }

@@ -1,5 +1,5 @@
 //! Definitions: what an operator or a client declared and the broker must remember. Each is one key and one value for
-//! the store, which knows nothing of either; the last value of a key counts, a deleted key is gone.
+//! the store, which knows nothing of either; the last value of a key counts, a deleted key has none.
 //!
 //! ```text
 //!  key    | kind u8 | names … |              name    | len u8 | bytes |

@@ -1,4 +1,4 @@
-//! Every definition survives its bytes; damaged bytes are told, not trusted.
+//! Every definition survives its bytes; damaged bytes are reported, not trusted.
 
 use amqp::table::{Table, TableBuf, Value};
 use proptest::prelude::*;
@@ -115,7 +115,7 @@ fn keys_sort_by_kind_and_vhost() {
 }
 
 #[test]
-fn damage_is_told() {
+fn damage_is_reported() {
     let definition = Definition::Queue(queue_in("/", "q"));
     let (key, value) = (definition.key(), definition.encode());
     check_damaged(&[], &value, "definition of unknown kind 0");

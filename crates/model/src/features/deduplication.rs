@@ -5,10 +5,10 @@ use super::settings::Settings;
 /// The header that holds a message's key, unless another is named.
 pub(crate) const DEDUPLICATION_HEADER: &str = "x-deduplication-header";
 
-/// How messages are told apart.
+/// How duplicates of messages are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deduplication {
-    /// The most keys that are remembered of messages that are gone.
+    /// The most keys that are remembered of messages that have left the queue.
     pub cache_size: Option<u64>,
     /// How long a key is remembered.
     pub cache_ttl_ms: Option<u64>,

@@ -33,7 +33,7 @@ pub struct Sharding {
 }
 
 impl ExchangeFeatures {
-    /// An `x-message-deduplication` exchange drops duplicates, as any other does if it is told to.
+    /// An `x-message-deduplication` exchange drops duplicates, as any other does with the policy or the argument for it.
     ///
     /// An `x-delayed-message` exchange routes as its argument says. Any other one delays, too, if its policy says so
     /// (`delayed-message`) or its argument (`x-delayed-exchange`).
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn any_exchange_delays_if_it_is_told_to() {
+    fn any_exchange_delays_with_the_policy_or_the_argument() {
         let by_policy = features(ExchangeType::Fanout, TableBuf::new(), &json!({"delayed-message": true}));
         assert_eq!(by_policy.delay, Some(DelayedType(ExchangeType::Fanout)));
         let flag = TableBuf::new().with("x-delayed-exchange", Value::Bool(true));

@@ -27,7 +27,7 @@ pub struct GlobalParameter {
 impl Eq for GlobalParameter {}
 
 impl GlobalParameter {
-    /// The cluster's name, which clients are told.
+    /// The cluster's name, which clients get.
     pub const CLUSTER_NAME: &'static str = "cluster_name";
     /// An id that never changes.
     pub const CLUSTER_ID: &'static str = "internal_cluster_id";

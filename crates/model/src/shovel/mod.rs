@@ -20,7 +20,7 @@ pub struct Shovel {
     pub source: Source,
     /// Where they go.
     pub destination: Destination,
-    /// When the source is told that they have gone.
+    /// When the source is acknowledged.
     pub ack_mode: AckMode,
     /// How long to wait after a failure; `None`: for an operator.
     pub reconnect_delay: Option<Duration>,
@@ -57,7 +57,7 @@ pub enum Protocol {
     Amqp091,
     /// Within the broker, whatever host the URI has.
     Local,
-    /// HTTP: a web server is told of each message.
+    /// HTTP: each message is posted to a web server.
     Http,
 }
 

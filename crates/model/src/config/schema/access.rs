@@ -1,7 +1,11 @@
 //! Who may log in, how, and what the first start creates.
 
-use super::{Key, Section, Type, effective, no_effect, refused};
+use std::time::Duration;
+
+use super::{Key, Row, Section, Type, effective, no_effect, refused};
 use crate::config::http_url::HTTP_URL;
+use crate::name::{UserName, VhostName};
+use crate::pattern::Pattern;
 
 pub(super) const SECTION: Section = Section { title: "Users and access", keys: KEYS };
 
@@ -26,16 +30,106 @@ const VALIDATORS: Type = Type::OneOf(&[
     "rabbit_credential_validator_password_regexp",
 ]);
 
-const KEYS: &[Key] = &[
-    effective("default_user", Type::UserName, "guest", "The user that the first start creates."),
-    effective("default_pass", Type::Secret, "guest", "The password of this user."),
-    effective("default_vhost", Type::VhostName, "/", "The vhost that the first start creates."),
-    effective("default_permissions.configure", Type::Pattern, ".*", "The objects that this user may declare and delete in this vhost."),
-    effective("default_permissions.write", Type::Pattern, ".*", "The objects that this user may publish to."),
-    effective("default_permissions.read", Type::Pattern, ".*", "The objects that this user may consume from."),
+pub(crate) const DEFAULT_USER: Key<UserName> =
+    Key::user_name("default_user", "guest", "The user that the first start creates.");
+pub(crate) const DEFAULT_PASS: Key<String> =
+    Key::text("default_pass", Type::Secret, "guest", "The password of this user.");
+pub(crate) const DEFAULT_VHOST: Key<VhostName> =
+    Key::vhost_name("default_vhost", "/", "The vhost that the first start creates.");
+pub(crate) const DEFAULT_PERMISSIONS_CONFIGURE: Key<Pattern> = Key::pattern(
+    "default_permissions.configure",
+    ".*",
+    "The objects that this user may declare and delete in this vhost.",
+);
+pub(crate) const DEFAULT_PERMISSIONS_WRITE: Key<Pattern> =
+    Key::pattern("default_permissions.write", ".*", "The objects that this user may publish to.");
+pub(crate) const DEFAULT_PERMISSIONS_READ: Key<Pattern> =
+    Key::pattern("default_permissions.read", ".*", "The objects that this user may consume from.");
+pub(crate) const LOOPBACK_USERS: Key<String> =
+    Key::text("loopback_users", Type::OneOf(&["none"]), "", "`none`: every user may log in from any address.");
+pub(crate) const ANONYMOUS_LOGIN_USER: Key<UserName> = Key::user_name(
+    "anonymous_login_user",
+    "guest",
+    "The user of clients that log in by ANONYMOUS. `none` refuses such logins.",
+);
+pub(crate) const ANONYMOUS_LOGIN_PASS: Key<String> =
+    Key::text("anonymous_login_pass", Type::Secret, "guest", "The password of this user.");
+pub(crate) const AUTH_HTTP_HTTP_METHOD: Key<String> =
+    Key::text("auth_http.http_method", METHODS, "get", "The method of requests to the HTTP service.");
+pub(crate) const AUTH_HTTP_USER_PATH: Key<String> = Key::text(
+    "auth_http.user_path",
+    Type::Own(&HTTP_URL),
+    "http://localhost:8000/auth/user",
+    "The URL that checks logins. It answers `allow` with the user's tags, or `deny`.",
+);
+pub(crate) const AUTH_HTTP_VHOST_PATH: Key<String> = Key::text(
+    "auth_http.vhost_path",
+    Type::Own(&HTTP_URL),
+    "http://localhost:8000/auth/vhost",
+    "The URL that checks access to vhosts.",
+);
+pub(crate) const AUTH_HTTP_RESOURCE_PATH: Key<String> = Key::text(
+    "auth_http.resource_path",
+    Type::Own(&HTTP_URL),
+    "http://localhost:8000/auth/resource",
+    "The URL that checks permissions for exchanges and queues.",
+);
+pub(crate) const AUTH_HTTP_TOPIC_PATH: Key<String> = Key::text(
+    "auth_http.topic_path",
+    Type::Own(&HTTP_URL),
+    "http://localhost:8000/auth/topic",
+    "The URL that checks permissions for routing keys.",
+);
+pub(crate) const AUTH_HTTP_REQUEST_TIMEOUT: Key<Duration> = Key::duration(
+    "auth_http.request_timeout",
+    Type::DurationMs(1, 600_000),
+    "15000",
+    "How long an answer of the HTTP service may take.",
+);
+pub(crate) const AUTH_HTTP_SSL_OPTIONS_CACERTFILE: Key<String> = Key::text(
+    "auth_http.ssl_options.cacertfile",
+    Type::Text,
+    "",
+    "File of the authorities that may have signed the service's certificate. Unset: the system's.",
+);
+pub(crate) const AUTH_HTTP_SSL_OPTIONS_VERIFY: Key<String> =
+    Key::text("auth_http.ssl_options.verify", VERIFY, "verify_peer", "Whether the service's certificate is checked.");
+pub(crate) const AUTH_CACHE_CACHED_BACKEND: Key<String> = Key::text(
+    "auth_cache.cached_backend",
+    BACKEND,
+    "internal",
+    "The back end whose answers the back end `cache` stores: `http` or `oauth2`.",
+);
+pub(crate) const AUTH_CACHE_CACHE_TTL: Key<Duration> =
+    Key::duration("auth_cache.cache_ttl", Type::DurationMs(1, 86_400_000), "15000", "How long an answer is stored.");
+pub(crate) const CREDENTIAL_VALIDATOR_BACKEND: Key<String> = Key::text(
+    "credential_validator.validation_backend",
+    VALIDATORS,
+    "rabbit_credential_validator_accept_everything",
+    "Which passwords may be set: all, those with a minimum length, or those that match a regular expression.",
+);
+pub(crate) const CREDENTIAL_VALIDATOR_MIN_LENGTH: Key<usize> = Key::integer(
+    "credential_validator.min_length",
+    Type::Integer(0, 4096),
+    "8",
+    "The minimum length of a password in bytes, with `rabbit_credential_validator_min_password_length`.",
+);
+pub(crate) const CREDENTIAL_VALIDATOR_REGEXP: Key<Pattern> = Key::pattern(
+    "credential_validator.regexp",
+    "",
+    "The regular expression that a password must match, with `rabbit_credential_validator_password_regexp`.",
+);
+
+const KEYS: &[Row] = &[
+    DEFAULT_USER.row,
+    DEFAULT_PASS.row,
+    DEFAULT_VHOST.row,
+    DEFAULT_PERMISSIONS_CONFIGURE.row,
+    DEFAULT_PERMISSIONS_WRITE.row,
+    DEFAULT_PERMISSIONS_READ.row,
     effective("default_user_tags.$tag", Type::Bool, "", "The tags of this user: those that are `true`.")
         .family(&[("default_user_tags.administrator", "true")]),
-    effective("loopback_users", Type::OneOf(&["none"]), "", "`none`: every user may log in from any address."),
+    LOOPBACK_USERS.row,
     effective(
         "loopback_users.$user",
         Type::Bool,
@@ -52,8 +146,8 @@ const KEYS: &[Key] = &[
          warning.",
     )
     .family(&[("auth_mechanisms.1", "PLAIN"), ("auth_mechanisms.2", "AMQPLAIN"), ("auth_mechanisms.3", "ANONYMOUS")]),
-    effective("anonymous_login_user", Type::UserName, "guest", "The user of clients that log in by ANONYMOUS. `none` refuses such logins."),
-    effective("anonymous_login_pass", Type::Secret, "guest", "The password of this user."),
+    ANONYMOUS_LOGIN_USER.row,
+    ANONYMOUS_LOGIN_PASS.row,
     effective(
         "auth_backends.$num",
         BACKEND,
@@ -68,69 +162,26 @@ const KEYS: &[Key] = &[
         "",
         "The same, separately: the `authn` back end checks the login, the `authz` back end the permissions.",
     ),
-    effective("auth_http.http_method", METHODS, "get", "The method of requests to the HTTP service."),
-    effective(
-        "auth_http.user_path",
-        Type::Own(&HTTP_URL),
-        "http://localhost:8000/auth/user",
-        "The URL that checks logins. It answers `allow` with the user's tags, or `deny`.",
-    ),
-    effective(
-        "auth_http.vhost_path",
-        Type::Own(&HTTP_URL),
-        "http://localhost:8000/auth/vhost",
-        "The URL that checks access to vhosts.",
-    ),
-    effective(
-        "auth_http.resource_path",
-        Type::Own(&HTTP_URL),
-        "http://localhost:8000/auth/resource",
-        "The URL that checks permissions for exchanges and queues.",
-    ),
-    effective(
-        "auth_http.topic_path",
-        Type::Own(&HTTP_URL),
-        "http://localhost:8000/auth/topic",
-        "The URL that checks permissions for routing keys.",
-    ),
-    effective("auth_http.request_timeout", Type::DurationMs(1, 600_000), "15000", "How long an answer of the HTTP service may take."),
-    effective(
-        "auth_http.ssl_options.cacertfile",
-        Type::Text,
-        "",
-        "File of the authorities that may have signed the service's certificate. Unset: the system's.",
-    ),
-    effective("auth_http.ssl_options.verify", VERIFY, "verify_peer", "Whether the service's certificate is checked."),
+    AUTH_HTTP_HTTP_METHOD.row,
+    AUTH_HTTP_USER_PATH.row,
+    AUTH_HTTP_VHOST_PATH.row,
+    AUTH_HTTP_RESOURCE_PATH.row,
+    AUTH_HTTP_TOPIC_PATH.row,
+    AUTH_HTTP_REQUEST_TIMEOUT.row,
+    AUTH_HTTP_SSL_OPTIONS_CACERTFILE.row,
+    AUTH_HTTP_SSL_OPTIONS_VERIFY.row,
     no_effect(
         "auth_http.{connection_timeout,authorization_failure_disclosure}",
         Type::Text,
         "request_timeout includes the connection, and clients never receive the reason",
     ),
-    effective(
-        "auth_cache.cached_backend",
-        BACKEND,
-        "internal",
-        "The back end whose answers the back end `cache` stores: `http` or `oauth2`.",
-    ),
-    effective("auth_cache.cache_ttl", Type::DurationMs(1, 86_400_000), "15000", "How long an answer is stored."),
+    AUTH_CACHE_CACHED_BACKEND.row,
+    AUTH_CACHE_CACHE_TTL.row,
     no_effect("auth_cache.**", Type::Text, "there is one kind of cache"),
     refused("{auth_ldap,auth_amqp}.**", Type::Text, NO_LDAP),
-    effective(
-        "credential_validator.validation_backend",
-        VALIDATORS,
-        "rabbit_credential_validator_accept_everything",
-        "Which passwords may be set: all, those with a minimum length, or those that match a regular expression.",
-    ),
-    effective(
-        "credential_validator.min_length",
-        Type::Integer(0, 4096),
-        "8",
-        "The minimum length of a password in bytes, with `rabbit_credential_validator_min_password_length`.",
-    ),
-    effective(
-        "credential_validator.regexp", Type::Pattern, "",
-        "The regular expression that a password must match, with `rabbit_credential_validator_password_regexp`.",
-    ),
+    CREDENTIAL_VALIDATOR_BACKEND.row,
+    CREDENTIAL_VALIDATOR_MIN_LENGTH.row,
+    CREDENTIAL_VALIDATOR_REGEXP.row,
     refused("password_hashing_module", Type::Text, "passwords are hashed with SHA-256 only")
         .unless(&["rabbit_password_hashing_sha256"]),
     effective("default_users.$name.vhost_pattern", Type::Pattern, "", "The new vhosts that get this user. Unset: all."),

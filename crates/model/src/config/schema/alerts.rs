@@ -1,6 +1,8 @@
 //! Keys of alerts: rules, and whom to tell.
 
-use super::{Key, Section, Type, effective};
+use std::time::Duration;
+
+use super::{Key, Row, Section, Type, effective};
 
 pub(super) const SECTION: Section = Section { title: "Alerts", keys: KEYS };
 
@@ -8,8 +10,11 @@ pub(super) const SECTION: Section = Section { title: "Alerts", keys: KEYS };
 const NUMBER: Type = Type::Float(0.0, 9_007_199_254_740_992.0);
 const DURATION: Type = Type::DurationMs(0, 2_592_000_000);
 
-const KEYS: &[Key] = &[
-    effective("warren.alerts.interval", Type::DurationMs(100, 3_600_000), "5000", "How often rules are evaluated."),
+pub(crate) const INTERVAL: Key<Duration> =
+    Key::duration("warren.alerts.interval", Type::DurationMs(100, 3_600_000), "5000", "How often rules are evaluated.");
+
+const KEYS: &[Row] = &[
+    INTERVAL.row,
     effective(
         "warren.alerts.rules.$name.kind",
         Type::OneOf(&[

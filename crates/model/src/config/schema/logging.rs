@@ -1,6 +1,6 @@
 //! Logs and names.
 
-use super::{Key, Section, Type, effective, no_effect, not_built};
+use super::{Key, Row, Section, Type, no_effect, not_built};
 
 pub(super) const SECTION: Section = Section { title: "Logs and names", keys: KEYS };
 
@@ -10,40 +10,49 @@ const FORMATTERS: Type = Type::OneOf(&["plaintext", "json"]);
 const STDERR: &str = "logs are written to stderr only";
 const FIXED: &str = "the format of a line is fixed";
 
-const KEYS: &[Key] = &[
-    effective(
-        "log.console",
-        Type::Bool,
-        "true",
-        "Whether events are logged. Logs are written to stderr. `false` has no effect if another log is configured, such as a file: \
+pub(crate) const LOG_CONSOLE: Key<bool> = Key::bool(
+    "log.console",
+    "true",
+    "Whether events are logged. Logs are written to stderr. `false` has no effect if another log is configured, such as a file: \
          that log is written to stderr, too.",
-    ),
-    effective(
-        "log.console.level",
-        LEVELS,
-        "info",
-        "The lowest level that is logged. `notice` is the same as `info`. `critical`, `alert` and `emergency` are the same as `error`.",
-    ),
-    effective("log.default.level", LEVELS, "", "The same. If both are set, the more severe level applies."),
-    effective(
-        "log.console.formatter",
-        FORMATTERS,
-        "plaintext",
-        "The format of an event: a line of text, or a JSON object.",
-    ),
-    effective("product.name", Type::Text, "Warren", "The product name that clients and tools receive."),
-    effective(
-        "product.version",
-        Type::Text,
-        "",
-        "The version that clients and tools receive. Unset: Warren's version.",
-    ),
-    effective(
-        "cluster_name",
-        Type::Text,
-        "",
-        "The cluster name that clients and tools receive. Unset: `rabbit@` followed by the host's name.",
-    ),
+);
+pub(crate) const LOG_CONSOLE_LEVEL: Key<String> = Key::text(
+    "log.console.level",
+    LEVELS,
+    "info",
+    "The lowest level that is logged. `notice` is the same as `info`. `critical`, `alert` and `emergency` are the same as `error`.",
+);
+pub(crate) const LOG_DEFAULT_LEVEL: Key<String> =
+    Key::text("log.default.level", LEVELS, "", "The same. If both are set, the more severe level applies.");
+pub(crate) const LOG_CONSOLE_FORMATTER: Key<String> = Key::text(
+    "log.console.formatter",
+    FORMATTERS,
+    "plaintext",
+    "The format of an event: a line of text, or a JSON object.",
+);
+pub(crate) const PRODUCT_NAME: Key<String> =
+    Key::text("product.name", Type::Text, "Warren", "The product name that clients and tools receive.");
+pub(crate) const PRODUCT_VERSION: Key<String> = Key::text(
+    "product.version",
+    Type::Text,
+    "",
+    "The version that clients and tools receive. Unset: Warren's version.",
+);
+pub(crate) const CLUSTER_NAME: Key<String> = Key::text(
+    "cluster_name",
+    Type::Text,
+    "",
+    "The cluster name that clients and tools receive. Unset: `rabbit@` followed by the host's name.",
+);
+
+const KEYS: &[Row] = &[
+    LOG_CONSOLE.row,
+    LOG_CONSOLE_LEVEL.row,
+    LOG_DEFAULT_LEVEL.row,
+    LOG_CONSOLE_FORMATTER.row,
+    PRODUCT_NAME.row,
+    PRODUCT_VERSION.row,
+    CLUSTER_NAME.row,
     not_built("{cluster_tags,node_tags}.$tag", Type::Text, "tags are not shown anywhere"),
     not_built("motd_file", Type::Text, "Warren has no message of the day"),
     not_built(

@@ -1,110 +1,165 @@
 //! The management plugin's keys.
 
+use std::time::Duration;
+
 use super::super::http_url::HTTP_URL;
 use super::super::management::HTTP_BODY_LEN_MAX;
-use super::{Key, Section, Type, alias, effective, no_effect, not_built};
+use super::{Key, Row, Section, Type, alias, effective, no_effect, not_built};
+use crate::pattern::Pattern;
 
 pub(super) const SECTION: Section = Section { title: "Management", keys: KEYS };
 
-const KEYS: &[Key] = &[
-    alias("management.load_definitions", "load_definitions", Type::Text),
-    effective(
-        "management.load_definitions_skip_unsupported",
-        Type::Bool,
-        "false",
-        "Whether `load_definitions` leaves out what this broker does not support, and logs a warning for each of these. Otherwise it \
+pub(crate) const LOAD_DEFINITIONS_SKIP_UNSUPPORTED: Key<bool> = Key::bool(
+    "management.load_definitions_skip_unsupported",
+    "false",
+    "Whether `load_definitions` leaves out what this broker does not support, and logs a warning for each of these. Otherwise it \
          refuses the file.",
-    ),
-    effective("warren.management.enabled", Type::Bool, "true", "Whether the HTTP API is served."),
-    effective("management.path_prefix", Type::Text, "", "The prefix of all paths of the HTTP API, such as `/rabbit`."),
-    effective(
-        "management.http.max_body_size",
-        Type::Size(1, HTTP_BODY_LEN_MAX),
-        "10000000",
-        "The maximum size of the body of an HTTP request in bytes, for example of an upload of definitions.",
-    ),
-    effective(
-        "management.http.hide_allow_header",
-        Type::Bool,
-        "false",
-        "Whether responses leave out the header `allow`.",
-    ),
-    effective(
-        "management.cors.allow_origins",
-        Type::OneOf(&["none"]),
-        "",
-        "`none`: no page of another origin may use the API.",
-    ),
+);
+pub(crate) const ENABLED: Key<bool> = Key::bool("warren.management.enabled", "true", "Whether the HTTP API is served.");
+pub(crate) const PATH_PREFIX: Key<String> =
+    Key::text("management.path_prefix", Type::Text, "", "The prefix of all paths of the HTTP API, such as `/rabbit`.");
+pub(crate) const HTTP_MAX_BODY_SIZE: Key<u64> = Key::size(
+    "management.http.max_body_size",
+    Type::Size(1, HTTP_BODY_LEN_MAX),
+    "10000000",
+    "The maximum size of the body of an HTTP request in bytes, for example of an upload of definitions.",
+);
+pub(crate) const HTTP_HIDE_ALLOW_HEADER: Key<bool> =
+    Key::bool("management.http.hide_allow_header", "false", "Whether responses leave out the header `allow`.");
+pub(crate) const CORS_ALLOW_ORIGINS: Key<String> = Key::text(
+    "management.cors.allow_origins",
+    Type::OneOf(&["none"]),
+    "",
+    "`none`: no page of another origin may use the API.",
+);
+pub(crate) const CORS_MAX_AGE: Key<u64> = Key::integer(
+    "management.cors.max_age",
+    Type::Integer(0, 31_536_000),
+    "1800",
+    "How many seconds a browser may cache the permission of an origin.",
+);
+pub(crate) const CSP_POLICY: Key<String> = Key::text(
+    "management.csp.policy",
+    Type::Header,
+    "script-src 'self'; object-src 'self'",
+    "The header `content-security-policy` of responses.",
+);
+pub(crate) const HSTS_POLICY: Key<String> =
+    Key::text("management.hsts.policy", Type::Header, "", "The header `strict-transport-security` of responses.");
+pub(crate) const HEADERS_CONTENT_TYPE_OPTIONS: Key<String> = Key::text(
+    "management.headers.content_type_options",
+    Type::Header,
+    "",
+    "The header `x-content-type-options` of responses.",
+);
+pub(crate) const HEADERS_XSS_PROTECTION: Key<String> =
+    Key::text("management.headers.xss_protection", Type::Header, "", "The header `x-xss-protection` of responses.");
+pub(crate) const HEADERS_FRAME_OPTIONS: Key<String> =
+    Key::text("management.headers.frame_options", Type::Header, "", "The header `x-frame-options` of responses.");
+pub(crate) const HEADERS_REFERRER_POLICY: Key<String> =
+    Key::text("management.headers.referrer_policy", Type::Header, "", "The header `referrer-policy` of responses.");
+pub(crate) const DEFINITIONS_REQUIRE_JSON_EXTENSION: Key<bool> = Key::bool(
+    "management.definitions.require_json_extension",
+    "false",
+    "Whether the name of an uploaded file of definitions must end in `.json`.",
+);
+pub(crate) const DISABLE_BASIC_AUTH: Key<bool> =
+    Key::bool("management.disable_basic_auth", "false", "Whether the HTTP API refuses logins with name and password.");
+pub(crate) const DISABLE_STATS: Key<bool> = Key::bool(
+    "management.disable_stats",
+    "false",
+    "Whether lists leave out statistics, even if a request asks for them.",
+);
+pub(crate) const ENABLE_QUEUE_TOTALS: Key<bool> = Key::bool(
+    "management.enable_queue_totals",
+    "false",
+    "Whether lists without statistics include the message counts of each queue.",
+);
+pub(crate) const OPERATOR_POLICY_CHANGES_DISABLED: Key<bool> = Key::bool(
+    "management.restrictions.operator_policy_changes.disabled",
+    "false",
+    "Whether the HTTP API refuses changes of operator policies.",
+);
+pub(crate) const REQUIRE_AUTH_FOR_API_REFERENCE: Key<bool> = Key::bool(
+    "management.require_auth_for_api_reference",
+    "false",
+    "Whether reading the description of the API needs a login.",
+);
+pub(crate) const QUEUE_INFO_REQUIRE_AUTH: Key<bool> = Key::bool(
+    "warren.queue_info.require_auth",
+    "true",
+    "Whether `/list_queues` needs a login. Without a login, it lists the queues of the vhost `/` to every client.",
+);
+pub(crate) const LOGIN_SESSION_TIMEOUT: Key<u64> = Key::integer(
+    "management.login_session_timeout",
+    Type::Integer(1, 525_600),
+    "480",
+    "How many minutes a login to `/api/session` is valid. Browsers store it as a cookie. See [http-api.md](http-api.md#sessions).",
+);
+pub(crate) const RATES_MODE: Key<String> = Key::text(
+    "management.rates_mode",
+    Type::OneOf(&["none", "basic", "detailed"]),
+    "basic",
+    "`none`: no rates and no histories. The other two values are the same in Warren.",
+);
+pub(crate) const COLLECT_STATISTICS_INTERVAL: Key<Duration> = Key::duration(
+    "collect_statistics_interval",
+    Type::DurationMs(100, 3_600_000),
+    "5000",
+    "How often statistics are collected. Rates are those between the last two samples.",
+);
+pub(crate) const STATISTICS_WATCHED_QUEUES: Key<Pattern> = Key::pattern(
+    "warren.statistics.watched_queues",
+    "",
+    "Queues whose names match are watched: for each of them, the broker measures how long its messages spend in each stage. See \
+         [latency](latency.md). At most 64 queues are watched. Unset: only queues that operators choose.",
+);
+pub(crate) const STATISTICS_HISTOGRAMS: Key<bool> = Key::bool(
+    "warren.statistics.histograms",
+    "true",
+    "Whether each queue records how large its messages are and how long they wait.",
+);
+pub(crate) const OAUTH_ENABLED: Key<bool> = Key::bool(
+    "management.oauth_enabled",
+    "false",
+    "Whether users of the console log in with OAuth 2. See [http-api.md](http-api.md#login-by-oauth-2).",
+);
+pub(crate) const OAUTH_CLIENT_ID: Key<String> =
+    Key::text("management.oauth_client_id", Type::Text, "", "The client id of the broker at the provider.");
+pub(crate) const OAUTH_DISABLE_BASIC_AUTH: Key<bool> = Key::bool(
+    "management.oauth_disable_basic_auth",
+    "true",
+    "Whether the HTTP API refuses logins with name and password if users log in with OAuth 2.",
+);
+
+const KEYS: &[Row] = &[
+    alias("management.load_definitions", "load_definitions", Type::Text),
+    LOAD_DEFINITIONS_SKIP_UNSUPPORTED.row,
+    ENABLED.row,
+    PATH_PREFIX.row,
+    HTTP_MAX_BODY_SIZE.row,
+    HTTP_HIDE_ALLOW_HEADER.row,
+    CORS_ALLOW_ORIGINS.row,
     effective(
         "management.cors.allow_origins.$name",
         Type::Text,
         "",
         "Another origin whose pages may use the API, such as `https://example.org`, or `*` for all.",
     ),
-    effective(
-        "management.cors.max_age",
-        Type::Integer(0, 31_536_000),
-        "1800",
-        "How many seconds a browser may cache the permission of an origin.",
-    ),
-    effective(
-        "management.csp.policy",
-        Type::Header,
-        "script-src 'self'; object-src 'self'",
-        "The header `content-security-policy` of responses.",
-    ),
-    effective("management.hsts.policy", Type::Header, "", "The header `strict-transport-security` of responses."),
-    effective(
-        "management.headers.content_type_options",
-        Type::Header,
-        "",
-        "The header `x-content-type-options` of responses.",
-    ),
-    effective("management.headers.xss_protection", Type::Header, "", "The header `x-xss-protection` of responses."),
-    effective("management.headers.frame_options", Type::Header, "", "The header `x-frame-options` of responses."),
-    effective("management.headers.referrer_policy", Type::Header, "", "The header `referrer-policy` of responses."),
-    effective(
-        "management.definitions.require_json_extension",
-        Type::Bool,
-        "false",
-        "Whether the name of an uploaded file of definitions must end in `.json`.",
-    ),
-    effective(
-        "management.disable_basic_auth",
-        Type::Bool,
-        "false",
-        "Whether the HTTP API refuses logins with name and password.",
-    ),
-    effective(
-        "management.disable_stats",
-        Type::Bool,
-        "false",
-        "Whether lists leave out statistics, even if a request asks for them.",
-    ),
-    effective(
-        "management.enable_queue_totals",
-        Type::Bool,
-        "false",
-        "Whether lists without statistics include the message counts of each queue.",
-    ),
-    effective(
-        "management.restrictions.operator_policy_changes.disabled",
-        Type::Bool,
-        "false",
-        "Whether the HTTP API refuses changes of operator policies.",
-    ),
-    effective(
-        "management.require_auth_for_api_reference",
-        Type::Bool,
-        "false",
-        "Whether reading the description of the API needs a login.",
-    ),
-    effective(
-        "warren.queue_info.require_auth",
-        Type::Bool,
-        "true",
-        "Whether `/list_queues` needs a login. Without a login, it lists the queues of the vhost `/` to every client.",
-    ),
+    CORS_MAX_AGE.row,
+    CSP_POLICY.row,
+    HSTS_POLICY.row,
+    HEADERS_CONTENT_TYPE_OPTIONS.row,
+    HEADERS_XSS_PROTECTION.row,
+    HEADERS_FRAME_OPTIONS.row,
+    HEADERS_REFERRER_POLICY.row,
+    DEFINITIONS_REQUIRE_JSON_EXTENSION.row,
+    DISABLE_BASIC_AUTH.row,
+    DISABLE_STATS.row,
+    ENABLE_QUEUE_TOTALS.row,
+    OPERATOR_POLICY_CHANGES_DISABLED.row,
+    REQUIRE_AUTH_FOR_API_REFERENCE.row,
+    QUEUE_INFO_REQUIRE_AUTH.row,
     no_effect(
         "management.restrictions.quorum_queue_replica_operations.disabled",
         Type::Bool,
@@ -112,20 +167,10 @@ const KEYS: &[Key] = &[
     ),
     no_effect("management.db_cache_multiplier", Type::COUNT, "lists are made from counters, without a cache"),
     no_effect("management.delegate_count", Type::COUNT, "requests are not delegated to other processes"),
-    effective(
-        "management.login_session_timeout",
-        Type::Integer(1, 525_600),
-        "480",
-        "How many minutes a login to `/api/session` is valid. Browsers store it as a cookie. See [http-api.md](http-api.md#sessions).",
-    ),
+    LOGIN_SESSION_TIMEOUT.row,
     no_effect("management.credential_encryption_secret", Type::Secret, "no credentials are stored in browsers"),
     not_built("management.http_log_dir", Type::Text, "single requests are not logged"),
-    effective(
-        "management.rates_mode",
-        Type::OneOf(&["none", "basic", "detailed"]),
-        "basic",
-        "`none`: no rates and no histories. The other two values are the same in Warren.",
-    ),
+    RATES_MODE.row,
     effective(
         "management.sample_retention_policies.{global,basic}.$age",
         Type::Integer(0, 86_400),
@@ -140,25 +185,9 @@ const KEYS: &[Key] = &[
         Type::Integer(0, 86_400),
         "there are no histories for pairs of channels, exchanges and queues",
     ),
-    effective(
-        "collect_statistics_interval",
-        Type::DurationMs(100, 3_600_000),
-        "5000",
-        "How often statistics are collected. Rates are those between the last two samples.",
-    ),
-    effective(
-        "warren.statistics.watched_queues",
-        Type::Pattern,
-        "",
-        "Queues whose names match are watched: for each of them, the broker measures how long its messages spend in each stage. See \
-         [latency](latency.md). At most 64 queues are watched. Unset: only queues that operators choose.",
-    ),
-    effective(
-        "warren.statistics.histograms",
-        Type::Bool,
-        "true",
-        "Whether each queue records how large its messages are and how long they wait.",
-    ),
+    COLLECT_STATISTICS_INTERVAL.row,
+    STATISTICS_WATCHED_QUEUES.row,
+    STATISTICS_HISTOGRAMS.row,
     not_built("management.{tcp,ssl}.compress", Type::Text, "responses are not compressed"),
     not_built("management.listener.server.compress", Type::Text, "responses are not compressed"),
     no_effect(
@@ -171,13 +200,8 @@ const KEYS: &[Key] = &[
         Type::ANY_DURATION,
         "a shutdown waits five seconds for requests",
     ),
-    effective(
-        "management.oauth_enabled",
-        Type::Bool,
-        "false",
-        "Whether users of the console log in with OAuth 2. See [http-api.md](http-api.md#login-by-oauth-2).",
-    ),
-    effective("management.oauth_client_id", Type::Text, "", "The client id of the broker at the provider."),
+    OAUTH_ENABLED.row,
+    OAUTH_CLIENT_ID.row,
     effective(
         "management.oauth_client_secret",
         Type::Secret,
@@ -197,12 +221,7 @@ const KEYS: &[Key] = &[
         "The URL of the provider's metadata. Unset: `.well-known/openid-configuration` below the provider's URL.",
     ),
     effective("management.oauth_scopes", Type::Text, "openid profile", "The scopes that the console requests."),
-    effective(
-        "management.oauth_disable_basic_auth",
-        Type::Bool,
-        "true",
-        "Whether the HTTP API refuses logins with name and password if users log in with OAuth 2.",
-    ),
+    OAUTH_DISABLE_BASIC_AUTH.row,
     effective(
         "management.oauth_initiated_logon_type",
         Type::OneOf(&["sp_initiated", "idp_initiated"]),

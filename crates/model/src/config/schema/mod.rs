@@ -2,26 +2,27 @@
 //!
 //! Every key that RabbitMQ 4.3 knows is here, so that its files are understood; what is not honoured says so.
 
-mod access;
-mod alerts;
-mod cluster;
-mod connections;
-mod influxdb;
-mod logging;
-mod management;
-mod management_listeners;
-mod oauth2;
-mod plugins;
-mod prometheus;
-mod queues;
-mod resources;
-mod runtime;
-mod shovels;
-mod tls;
-mod traces;
-mod warren;
+pub(super) mod access;
+pub(super) mod alerts;
+pub(super) mod cluster;
+pub(super) mod connections;
+pub(super) mod influxdb;
+pub(super) mod logging;
+pub(super) mod management;
+pub(super) mod management_listeners;
+pub(super) mod oauth2;
+pub(super) mod plugins;
+pub(super) mod prometheus;
+pub(super) mod queues;
+pub(super) mod resources;
+pub(super) mod runtime;
+pub(super) mod shovels;
+pub(super) mod tls;
+pub(super) mod traces;
+pub(super) mod warren;
 
-use super::key::{Key, Section, Table, alias, effective, no_effect, not_built, refused};
+use super::key::Key;
+use super::row::{Row, Section, Table, alias, effective, no_effect, not_built, refused};
 use super::value::Type;
 
 /// All keys, in the order of the reference.
@@ -51,15 +52,15 @@ pub(super) static TABLE: Table = Table(&[
 
 #[cfg(test)]
 mod tests {
-    use super::super::key::State;
+    use super::super::row::State;
     use super::super::syntax::KeyPath;
     use super::*;
 
-    fn find(path: &KeyPath) -> Option<&'static Key> {
+    fn find(path: &KeyPath) -> Option<&'static Row> {
         TABLE.find(path)
     }
 
-    fn keys() -> impl Iterator<Item = &'static Key> {
+    fn keys() -> impl Iterator<Item = &'static Row> {
         TABLE.keys()
     }
 
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn no_key_is_listed_twice() {
         let mut seen = std::collections::BTreeSet::new();
-        for spelling in keys().flat_map(Key::spellings) {
+        for spelling in keys().flat_map(Row::spellings) {
             assert!(seen.insert(spelling.clone()), "{spelling} is listed twice");
         }
     }

@@ -1,6 +1,6 @@
 //! Tokens: what they are for, and who issues them.
 
-use super::{Key, Section, Type, alias, effective, no_effect, not_built, refused};
+use super::{Key, Row, Section, Type, alias, effective, no_effect, not_built, refused};
 use crate::config::http_url::HTTP_URL;
 use crate::config::oauth2::{self, SIGNING_KEY};
 
@@ -14,13 +14,15 @@ const NO_REVOCATION: &str = crate::config::table::tls_keys::NO_REVOCATION;
 const CHAIN: &str =
     "the chain's depth is limited, the name is verified as in RFC 6125, and no client certificate is sent";
 
-const KEYS: &[Key] = &[
-    effective(
-        "auth_oauth2.resource_server_id",
-        Type::Text,
-        "",
-        "The audience (`aud`) of tokens, and the prefix of scopes.",
-    ),
+pub(crate) const RESOURCE_SERVER_ID: Key<String> = Key::text(
+    "auth_oauth2.resource_server_id",
+    Type::Text,
+    "",
+    "The audience (`aud`) of tokens, and the prefix of scopes.",
+);
+
+const KEYS: &[Row] = &[
+    RESOURCE_SERVER_ID.row,
     effective(
         "auth_oauth2.scope_prefix",
         Type::Text,

@@ -1,10 +1,10 @@
 //! Other protocols and plugins, by their prefixes.
 
-use super::{Key, Section, Type, no_effect, not_built};
+use super::{Row, Section, Type, no_effect, not_built};
 
 pub(super) const SECTION: Section = Section { title: "Other protocols and plugins", keys: KEYS };
 
-const KEYS: &[Key] = &[
+const KEYS: &[Row] = &[
     not_built("{mqtt,web_mqtt}.**", Type::Secret, "MQTT is not supported"),
     not_built("{stomp,web_stomp}.**", Type::Secret, "STOMP is not supported"),
     not_built("{amqp1_0,web_amqp}.**", Type::Text, "AMQP 1.0 is not supported"),

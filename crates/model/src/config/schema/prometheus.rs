@@ -1,6 +1,6 @@
 //! The Prometheus plugin's keys. The TLS of its listener is in `tls`.
 
-use super::{Key, Section, Type, effective, no_effect};
+use super::{Key, Row, Section, Type, effective, no_effect};
 
 pub(super) const SECTION: Section = Section { title: "Metrics for Prometheus", keys: KEYS };
 
@@ -14,32 +14,37 @@ const MAX_CONNECTIONS: &str = "The maximum number of concurrent connections.";
 
 const COMPRESS: &str = "Whether responses are compressed for clients that accept it.";
 
-const KEYS: &[Key] = &[
-    effective("warren.prometheus.enabled", Type::Bool, "true", "Whether metrics are served to Prometheus."),
-    effective(
-        "prometheus.path",
-        Type::Text,
-        "/metrics",
-        "The path of the metrics of the whole node. The metrics of single objects are below it.",
-    ),
-    effective(
-        "prometheus.return_per_object_metrics",
-        Type::Bool,
-        "false",
-        "Whether this path returns the metrics of every object, and not their sums.",
-    ),
-    effective(
-        "prometheus.authentication.enabled",
-        Type::Bool,
-        "false",
-        "Whether reading metrics needs a user with the tag `monitoring` or `administrator`.",
-    ),
-    effective(
-        "prometheus.tcp.listener",
-        Type::ListenerOrNone,
-        "",
-        "A port, or an address and a port, to listen on without TLS, instead of the two keys below. `none`: no such port.",
-    ),
+pub(crate) const ENABLED: Key<bool> =
+    Key::bool("warren.prometheus.enabled", "true", "Whether metrics are served to Prometheus.");
+pub(crate) const PATH: Key<String> = Key::text(
+    "prometheus.path",
+    Type::Text,
+    "/metrics",
+    "The path of the metrics of the whole node. The metrics of single objects are below it.",
+);
+pub(crate) const RETURN_PER_OBJECT_METRICS: Key<bool> = Key::bool(
+    "prometheus.return_per_object_metrics",
+    "false",
+    "Whether this path returns the metrics of every object, and not their sums.",
+);
+pub(crate) const AUTHENTICATION_ENABLED: Key<bool> = Key::bool(
+    "prometheus.authentication.enabled",
+    "false",
+    "Whether reading metrics needs a user with the tag `monitoring` or `administrator`.",
+);
+pub(crate) const TCP_LISTENER: Key<String> = Key::text(
+    "prometheus.tcp.listener",
+    Type::ListenerOrNone,
+    "",
+    "A port, or an address and a port, to listen on without TLS, instead of the two keys below. `none`: no such port.",
+);
+
+const KEYS: &[Row] = &[
+    ENABLED.row,
+    PATH.row,
+    RETURN_PER_OBJECT_METRICS.row,
+    AUTHENTICATION_ENABLED.row,
+    TCP_LISTENER.row,
     effective("prometheus.tcp.port", PORT, "15692", "The port without TLS."),
     effective("prometheus.tcp.ip", Type::Ip, "", "The address to listen on. Unset: all addresses."),
     effective("prometheus.tcp.max_connections", Type::Unbounded(0), "infinity", MAX_CONNECTIONS),

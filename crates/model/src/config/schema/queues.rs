@@ -1,6 +1,8 @@
 //! Queues, exchanges, messages, definitions.
 
-use super::{Key, Section, Type, alias, effective, no_effect, not_built, refused};
+use std::time::Duration;
+
+use super::{Key, Row, Section, Type, alias, effective, no_effect, not_built, refused};
 
 pub(super) const SECTION: Section = Section { title: "Queues and definitions", keys: KEYS };
 
@@ -8,7 +10,37 @@ const ONE_NODE: &str = "all queues are on one node, the leader";
 const NO_STREAMS: &str = "streams are not supported";
 const NO_MIRRORS: &str = "mirrored queues are not supported";
 
-const KEYS: &[Key] = &[
+pub(crate) const DEFAULT_QUEUE_TYPE: Key<String> = Key::text(
+    "default_queue_type",
+    Type::OneOf(&["classic", "quorum", "rabbit_classic_queue", "rabbit_quorum_queue"]),
+    "classic",
+    "The type of queues that are declared without a type, in vhosts without a default type. See [queues](queues.md).",
+);
+pub(crate) const RELAXED_CHECKS_ON_REDECLARATION: Key<bool> = Key::bool(
+    "quorum_queue.property_equivalence.relaxed_checks_on_redeclaration",
+    "false",
+    "Whether a client may redeclare an existing quorum queue as a classic queue. Properties that only one of the two types has are \
+         then not compared.",
+);
+pub(crate) const LOAD_DEFINITIONS: Key<String> = Key::text(
+    "load_definitions",
+    Type::Text,
+    "",
+    "A file of definitions, or a directory of such files. The broker imports it at every start, before it listens.",
+);
+pub(crate) const CONSUMER_TIMEOUT: Key<Duration> = Key::duration(
+    "consumer_timeout",
+    Type::ANY_DURATION,
+    "1800000",
+    "How long a consumer of a quorum queue may hold a message, unless the queue or the consumer has its own timeout.",
+);
+pub(crate) const LOCAL_RANDOM_ENABLED: Key<bool> = Key::bool(
+    "exchange_types.local_random.enabled",
+    "true",
+    "Whether exchanges of the type `x-local-random` may be declared. Existing exchanges are not affected.",
+);
+
+const KEYS: &[Row] = &[
     effective(
         "deprecated_features.permit.{global_qos,transient_nonexcl_queues}",
         Type::Bool,
@@ -22,25 +54,9 @@ const KEYS: &[Key] = &[
         Type::Bool,
         "Warren does not have this feature",
     ),
-    effective(
-        "default_queue_type",
-        Type::OneOf(&["classic", "quorum", "rabbit_classic_queue", "rabbit_quorum_queue"]),
-        "classic",
-        "The type of queues that are declared without a type, in vhosts without a default type. See [queues](queues.md).",
-    ),
-    effective(
-        "quorum_queue.property_equivalence.relaxed_checks_on_redeclaration",
-        Type::Bool,
-        "false",
-        "Whether a client may redeclare an existing quorum queue as a classic queue. Properties that only one of the two types has are \
-         then not compared.",
-    ),
-    effective(
-        "load_definitions",
-        Type::Text,
-        "",
-        "A file of definitions, or a directory of such files. The broker imports it at every start, before it listens.",
-    ),
+    DEFAULT_QUEUE_TYPE.row,
+    RELAXED_CHECKS_ON_REDECLARATION.row,
+    LOAD_DEFINITIONS.row,
     alias("definitions.local.path", "load_definitions", Type::Text),
     alias("definitions.skip_unsupported", "management.load_definitions_skip_unsupported", Type::Bool),
     refused("definitions.import_backend", Type::Text, "definitions are imported from local files only")
@@ -87,12 +103,7 @@ const KEYS: &[Key] = &[
     ),
     effective("default_policies.operator.$id.delivery_limit", Type::Integer(-1, i64::MAX), "", "The same."),
     no_effect("default_policies.operator.$id.classic_queues.**", Type::Text, NO_MIRRORS),
-    effective(
-        "consumer_timeout",
-        Type::ANY_DURATION,
-        "1800000",
-        "How long a consumer of a quorum queue may hold a message, unless the queue or the consumer has its own timeout.",
-    ),
+    CONSUMER_TIMEOUT.row,
     not_built(
         "consumer_timeout_response",
         Type::OneOf(&["notify_consumer", "close_channel"]),
@@ -102,12 +113,7 @@ const KEYS: &[Key] = &[
     no_effect("consumer_disconnected_timeout", Type::ANY_DURATION, ONE_NODE),
     not_built("queue_types.stream.enabled", Type::Bool, "streams are not supported").unless(&["false"]),
     not_built("queue_types.{classic,quorum}.enabled", Type::Bool, "both types are always enabled").unless(&["true"]),
-    effective(
-        "exchange_types.local_random.enabled",
-        Type::Bool,
-        "true",
-        "Whether exchanges of the type `x-local-random` may be declared. Existing exchanges are not affected.",
-    ),
+    LOCAL_RANDOM_ENABLED.row,
     not_built(
         "channel_interceptor.priorities.$name",
         Type::Integer(i64::MIN, i64::MAX),

@@ -1,43 +1,49 @@
 //! Memory, disk and other limits.
 
-use super::{Key, Section, Type, effective, no_effect, not_built};
+use super::{Key, Row, Section, Type, effective, no_effect, not_built};
 
 pub(super) const SECTION: Section = Section { title: "Memory, disk and limits", keys: KEYS };
 
 const ERLANG_MEMORY: &str = "Warren has no Erlang memory";
 
-const KEYS: &[Key] = &[
-    effective(
-        "vm_memory_high_watermark.relative",
-        Type::Float(0.0, 1000.0),
-        "0.6",
-        "Publishers are blocked when the broker uses more than this fraction of the available memory.",
-    ),
-    effective(
-        "vm_memory_high_watermark.absolute",
-        Type::ANY_SIZE,
-        "",
-        "The same in bytes. It takes precedence over the relative limit.",
-    ),
-    effective(
-        "total_memory_available_override_value",
-        Type::ANY_SIZE,
-        "",
-        "The available memory. Unset: the memory of the host or the container.",
-    ),
-    effective(
-        "disk_free_limit.absolute",
-        Type::ANY_SIZE,
-        "50MB",
-        "Publishers are blocked when less than this is free on the disk of the data directory. It takes precedence over the relative \
+pub(crate) const MEMORY_WATERMARK_RELATIVE: Key<f64> = Key::float(
+    "vm_memory_high_watermark.relative",
+    Type::Float(0.0, 1000.0),
+    "0.6",
+    "Publishers are blocked when the broker uses more than this fraction of the available memory.",
+);
+pub(crate) const MEMORY_WATERMARK_ABSOLUTE: Key<u64> = Key::size(
+    "vm_memory_high_watermark.absolute",
+    Type::ANY_SIZE,
+    "",
+    "The same in bytes. It takes precedence over the relative limit.",
+);
+pub(crate) const TOTAL_MEMORY_AVAILABLE: Key<u64> = Key::size(
+    "total_memory_available_override_value",
+    Type::ANY_SIZE,
+    "",
+    "The available memory. Unset: the memory of the host or the container.",
+);
+pub(crate) const DISK_FREE_LIMIT_ABSOLUTE: Key<u64> = Key::size(
+    "disk_free_limit.absolute",
+    Type::ANY_SIZE,
+    "50MB",
+    "Publishers are blocked when less than this is free on the disk of the data directory. It takes precedence over the relative \
          limit.",
-    ),
-    effective(
-        "disk_free_limit.relative",
-        Type::Float(0.0, 1000.0),
-        "",
-        "The same as a multiple of the available memory.",
-    ),
+);
+pub(crate) const DISK_FREE_LIMIT_RELATIVE: Key<f64> = Key::float(
+    "disk_free_limit.relative",
+    Type::Float(0.0, 1000.0),
+    "",
+    "The same as a multiple of the available memory.",
+);
+
+const KEYS: &[Row] = &[
+    MEMORY_WATERMARK_RELATIVE.row,
+    MEMORY_WATERMARK_ABSOLUTE.row,
+    TOTAL_MEMORY_AVAILABLE.row,
+    DISK_FREE_LIMIT_ABSOLUTE.row,
+    DISK_FREE_LIMIT_RELATIVE.row,
     no_effect(
         "vm_memory_high_watermark_paging_ratio",
         Type::Float(0.0, 1.0),

@@ -1,18 +1,19 @@
 //! Keys of shovels.
 
-use super::{Key, Section, Type, effective, no_effect};
+use super::{Key, Row, Section, Type, effective, no_effect};
 
 pub(super) const SECTION: Section = Section { title: "Shovels", keys: KEYS };
 
 const COUNT: Type = Type::Integer(0, 65_535);
 
-const KEYS: &[Key] = &[
-    effective(
-        "shovel.topology.predeclared",
-        Type::Bool,
-        "false",
-        "Whether the source and destination of shovels must exist already, for shovels that do not set this themselves.",
-    ),
+pub(crate) const SHOVEL_TOPOLOGY_PREDECLARED: Key<bool> = Key::bool(
+    "shovel.topology.predeclared",
+    "false",
+    "Whether the source and destination of shovels must exist already, for shovels that do not set this themselves.",
+);
+
+const KEYS: &[Row] = &[
+    SHOVEL_TOPOLOGY_PREDECLARED.row,
     no_effect("shovel.operating_mode", Type::Text, "shovels always run"),
     no_effect("shovel.local.max_credit", Type::Text, "local shovels use a prefetch count, like all shovels"),
     effective(

@@ -3,8 +3,9 @@
 
 pub mod tls_keys;
 
-pub use super::key::{Key, Section, State, Table, effective, no_effect, refused, renamed};
+pub use super::key::Key;
 pub use super::remark::{Origin, Remark};
+pub use super::row::{Row, Section, State, Table, effective, no_effect, refused, renamed};
 pub use super::syntax::KeyPath;
 pub use super::tls::{check as check_tls, check_sni, tls_options};
 pub use super::value::{Kind, Type};

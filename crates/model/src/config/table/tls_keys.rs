@@ -31,7 +31,7 @@ pub const NO_REVOCATION: &str = "revocation lists are not checked, so revoked ce
 /// Why a cache of files cannot be switched.
 pub const NO_PEM_CACHE: &str = "files are not cached, and are read again when they change";
 
-/// The [keys](crate::config::table::Key) of one listener's TLS: files and rules below `$options`, and rows of its own.
+/// The [keys](crate::config::table::Row) of one listener's TLS: files and rules below `$options`, and rows of its own.
 #[macro_export]
 macro_rules! tls_keys {
     ($options:literal; $($own:expr),* $(,)?) => {{

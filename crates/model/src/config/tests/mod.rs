@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::table::{Key, State, Type};
+use super::table::{Row, State, Type};
 use super::*;
 use crate::arguments::QueueType;
 use crate::user::Access;
@@ -481,7 +481,7 @@ fn what_is_in_force_is_listed() {
 
 #[test]
 fn both_ends_of_every_range_fit() {
-    let is_literal = |row: &&Key| !row.pattern.contains(['$', '*', '{']);
+    let is_literal = |row: &&Row| !row.pattern.contains(['$', '*', '{']);
     for row in schema::TABLE.keys().filter(|row| row.state == State::Effective).filter(is_literal) {
         if row.pattern.starts_with("management.ssl.") || row.pattern.starts_with("prometheus.ssl.") {
             continue; // any of them asks for a certificate

@@ -11,7 +11,7 @@ use crate::policy::EffectivePolicy;
 pub(crate) const QUORUM_PRIORITY_MAX: u8 = 31;
 /// The priority of a quorum queue's messages without one.
 pub(crate) const QUORUM_DEFAULT_PRIORITY: u8 = 4;
-/// How often a quorum queue delivers a message again, unless it is told otherwise.
+/// How often a quorum queue delivers a message again, unless an argument or a policy says otherwise.
 pub(crate) const DELIVERY_LIMIT_DEFAULT: u32 = 20;
 
 /// What a queue does, from its arguments, its policies and its type.

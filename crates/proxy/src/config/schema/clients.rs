@@ -1,6 +1,6 @@
 //! What clients are offered, and how much of it.
 
-use super::{HEARTBEAT, Key, Section, TIME, Type, effective};
+use super::{HEARTBEAT, Row, Section, TIME, Type, effective};
 
 pub(super) const SECTION: Section = Section { title: "Clients", keys: KEYS };
 pub(super) const LIMITS_SECTION: Section = Section { title: "Limits of clients", keys: LIMITS_KEYS };
@@ -12,7 +12,7 @@ const COUNT_OR_NONE: Type = Type::COUNT;
 const BYTES_OR_NONE: Type = Type::Size(0, 1 << 40);
 const BURST: &str = "How many are accepted at once after an idle period. 0: as many as in a second.";
 
-const KEYS: &[Key] = &[
+const KEYS: &[Row] = &[
     effective("proxy.handshake_timeout", TIME, "10s", "How long a client may take to log in.").reloadable(),
     effective(
         "proxy.heartbeat",
@@ -37,7 +37,7 @@ const KEYS: &[Key] = &[
     .reloadable(),
 ];
 
-const LIMITS_KEYS: &[Key] = &[
+const LIMITS_KEYS: &[Row] = &[
     effective("proxy.limits.connections", COUNT, "infinity", "The maximum number of client connections.").reloadable(),
     effective("proxy.limits.connections_per_user", COUNT, "infinity", "The maximum number of connections per user.")
         .reloadable(),

@@ -4,12 +4,12 @@ use model::config::NETWORK;
 use model::tls_keys;
 
 use super::super::address::{LISTENER, LISTENER_OR_NONE};
-use super::{Key, Section, TIME, Type, effective};
+use super::{Row, Section, TIME, Type, effective};
 
 pub(super) const SECTION: Section = Section { title: "Listeners", keys: KEYS };
 pub(super) const TLS_SECTION: Section = Section { title: "TLS of listeners", keys: TLS_KEYS };
 
-const KEYS: &[Key] = &[
+const KEYS: &[Row] = &[
     effective(
         "proxy.listeners.tcp",
         Type::OneOf(&["none"]),
@@ -81,7 +81,7 @@ const KEYS: &[Key] = &[
     ),
 ];
 
-const TLS_KEYS: &[Key] = tls_keys!(
+const TLS_KEYS: &[Row] = tls_keys!(
     "proxy.ssl_options";
     effective(
         "proxy.ssl_handshake_timeout",

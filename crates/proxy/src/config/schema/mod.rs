@@ -7,7 +7,7 @@ mod renamed;
 mod spool;
 mod upstreams;
 
-use model::config::table::{Key, KeyPath, Section, Table, Type, effective};
+use model::config::table::{KeyPath, Row, Section, Table, Type, effective};
 
 /// All keys, in the order of the reference.
 pub(super) static TABLE: Table = Table(&[
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn every_key_is_listed_once_and_begins_with_proxy() {
         let mut seen = BTreeSet::new();
-        for spelling in TABLE.keys().flat_map(Key::spellings) {
+        for spelling in TABLE.keys().flat_map(Row::spellings) {
             assert!(spelling.starts_with("proxy."), "{spelling}");
             assert!(seen.insert(spelling.clone()), "{spelling} is listed twice");
         }

@@ -1,14 +1,14 @@
 //! Stopping, threads, the log.
 
 use super::super::kinds::DURATION_OR_INFINITY;
-use super::{Key, Section, TIME_OR_NONE, Type, effective};
+use super::{Row, Section, TIME_OR_NONE, Type, effective};
 
 pub(super) const SECTION: Section = Section { title: "Operation", keys: KEYS };
 
 const LEVELS: Type =
     Type::OneOf(&["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency", "none"]);
 
-const KEYS: &[Key] = &[
+const KEYS: &[Row] = &[
     effective(
         "proxy.term_client_close_timeout",
         TIME_OR_NONE,

@@ -2,11 +2,11 @@
 
 use model::config::table::renamed;
 
-use super::{Key, Section};
+use super::{Row, Section};
 
 pub(super) const SECTION: Section = Section { title: "Old names", keys: KEYS };
 
-const KEYS: &[Key] = &[
+const KEYS: &[Row] = &[
     renamed("proxy.lines.handshake_timeout", "proxy.upstream_connections.handshake_timeout"),
     renamed("proxy.lines.channel_max", "proxy.upstream_connections.channel_max"),
     renamed("proxy.lines.pool_max", "proxy.upstream_connections.max_per_pool"),

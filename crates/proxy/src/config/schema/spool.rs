@@ -1,11 +1,11 @@
 //! What the proxy stores while an upstream is away.
 
 use super::super::kinds::DURATION_OR_INFINITY;
-use super::{Key, Section, TIME, TIME_OR_NONE, Type, effective};
+use super::{Row, Section, TIME, TIME_OR_NONE, Type, effective};
 
 pub(super) const SECTION: Section = Section { title: "Store and forward", keys: KEYS };
 
-const KEYS: &[Key] = &[
+const KEYS: &[Row] = &[
     effective(
         "proxy.spool.dir",
         Type::Text,

@@ -3,14 +3,14 @@
 use model::config::table::tls_keys::CIPHERS;
 
 use super::super::kinds::URL;
-use super::{HEARTBEAT, Key, Section, TIME, TIME_OR_NONE, Type, effective};
+use super::{HEARTBEAT, Row, Section, TIME, TIME_OR_NONE, Type, effective};
 
 pub(super) const SECTION: Section = Section { title: "Upstreams", keys: KEYS };
 pub(super) const CHOICE_SECTION: Section = Section { title: "Which upstream gets a connection", keys: CHOICE_KEYS };
 pub(super) const CONNECTIONS_SECTION: Section =
     Section { title: "Upstream connections and pools", keys: CONNECTIONS_KEYS };
 
-const KEYS: &[Key] = &[
+const KEYS: &[Row] = &[
     effective(
         "proxy.upstreams.$name.url",
         Type::Own(&URL),
@@ -104,7 +104,7 @@ const KEYS: &[Key] = &[
     .reloadable(),
 ];
 
-const CHOICE_KEYS: &[Key] = &[
+const CHOICE_KEYS: &[Row] = &[
     effective(
         "proxy.strategy",
         Type::OneOf(&["weighted", "least_connections"]),
@@ -144,7 +144,7 @@ const CHOICE_KEYS: &[Key] = &[
     effective("proxy.back_off.max", TIME, "30s", "How long an upstream is not used at most.").reloadable(),
 ];
 
-const CONNECTIONS_KEYS: &[Key] = &[
+const CONNECTIONS_KEYS: &[Row] = &[
     effective(
         "proxy.login_cache_ttl",
         TIME_OR_NONE,

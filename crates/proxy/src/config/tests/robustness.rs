@@ -1,6 +1,6 @@
 //! No secret is shown, nothing said makes the proxy panic, and reading again changes what it may.
 
-use model::config::table::{Key, State, Type};
+use model::config::table::{Row, State, Type};
 use proptest::prelude::*;
 
 use super::super::schema::TABLE;
@@ -109,7 +109,7 @@ proptest! {
         value in "[a-z0-9.:-]{1,8}|[0-9]{1,20}[A-Za-z]{0,3}|amqps?://[a-z0-9:@/?%\\[\\]=]{0,12}|none|infinity|\\PC{0,8}",
     ) {
         let row = TABLE.keys().nth(row).unwrap();
-        for key in Key::spellings(row) {
+        for key in Row::spellings(row) {
             let set = format!("{}={value}", key.replace(['$', '*'], "x"));
             let _ = parse(UPSTREAM, &[], &["--set", &set]);
         }

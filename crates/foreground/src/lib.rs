@@ -1,10 +1,15 @@
-//! What a command in the foreground begins and ends with: its runtime, Ctrl-C, and what it complains about.
+//! What a command in the foreground begins and ends with: its runtime, the signals that end it, and what it complains about.
+
+mod stop_signals;
 
 use std::future::Future;
 use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+
+pub use stop_signals::{StopSignal, StopSignals};
 
 /// Runs a command to its end, on this thread. What it has begun and does not wait for, such as a name that is looked up, ends with it.
 ///
@@ -20,7 +25,11 @@ pub fn run<T>(command: impl Future<Output = T>) -> io::Result<T> {
 
 /// Ctrl-C and SIGTERM: the first ends what goes on, the second the program.
 #[derive(Clone, Debug)]
-pub struct Interrupt(watch::Receiver<bool>);
+pub struct Interrupt {
+    has_come: watch::Receiver<bool>,
+    /// The exit status that the signal asks for; 0: none has come.
+    status: Arc<AtomicU8>,
+}
 
 impl Interrupt {
     /// Listens from now on. To be called within a runtime.
@@ -29,21 +38,32 @@ impl Interrupt {
     ///
     /// The system does not let this process listen.
     pub fn listen() -> io::Result<Self> {
-        let (sender, interrupt) = watch::channel(false);
-        let mut interrupts = signal(SignalKind::interrupt())?;
-        let mut terminations = signal(SignalKind::terminate())?;
+        let mut signals = StopSignals::listen()?;
+        let (sender, has_come) = watch::channel(false);
+        let interrupt = Interrupt { has_come, status: Arc::default() };
+        let status = interrupt.status.clone();
         tokio::spawn(async move {
             loop {
-                let number = tokio::select! {
-                    _ = interrupts.recv() => 2,
-                    _ = terminations.recv() => 15,
-                };
-                if sender.send_replace(true) {
-                    std::process::exit(128 + number);
+                let signal = signals.next().await;
+                if status.swap(signal.status(), Ordering::Relaxed) != 0 {
+                    std::process::exit(i32::from(signal.status()));
                 }
+                sender.send_replace(true);
             }
         });
-        Ok(Interrupt(interrupt))
+        Ok(interrupt)
+    }
+
+    /// Turns true when a signal has come.
+    #[must_use]
+    pub fn receiver(&self) -> watch::Receiver<bool> {
+        self.has_come.clone()
+    }
+
+    /// The exit status that shells give to a program that the signal has ended; none where none has come.
+    #[must_use]
+    pub fn status(&self) -> Option<u8> {
+        Some(self.status.load(Ordering::Relaxed)).filter(|status| *status != 0)
     }
 
     /// What work gives; the default, where an interrupt ends it.
@@ -60,7 +80,7 @@ impl Interrupt {
 
     /// Waits until one has come.
     pub async fn come(&mut self) {
-        if self.0.wait_for(|is_interrupted| *is_interrupted).await.is_err() {
+        if self.has_come.wait_for(|is_interrupted| *is_interrupted).await.is_err() {
             // No signal can come any more.
             std::future::pending::<()>().await;
         }
@@ -79,7 +99,7 @@ mod tests {
     #[test]
     fn an_interrupt_stays_come() {
         let (sender, receiver) = watch::channel(false);
-        let mut interrupt = Interrupt(receiver);
+        let mut interrupt = Interrupt { has_come: receiver, status: Arc::default() };
         let waits = run(async {
             tokio::select! {
                 biased;

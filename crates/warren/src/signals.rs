@@ -1,14 +1,14 @@
 //! The signals that end a broker.
 
 use anyhow::{Context, Result};
+use foreground::StopSignals;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// SIGTERM and SIGINT, which end the broker in good order, and SIGHUP, which has files read again.
 pub(crate) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
+    stop: StopSignals,
     hang_up: Signal,
 }
 
@@ -22,8 +22,7 @@ impl Signals {
     /// From here on none of them ends the process by itself.
     pub(crate) fn listen() -> Result<Self> {
         Ok(Signals {
-            terminate: signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?,
-            interrupt: signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?,
+            stop: StopSignals::listen().context("cannot wait for SIGTERM and SIGINT")?,
             hang_up: signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?,
         })
     }
@@ -43,8 +42,7 @@ impl Signals {
         let watching = tokio::spawn(async move {
             let signal = tokio::select! {
                 biased;
-                _ = self.terminate.recv() => "SIGTERM",
-                _ = self.interrupt.recv() => "SIGINT",
+                signal = self.stop.next() => signal.name(),
                 _ = is_ready => return self,
             };
             tracing::info!(signal, "stopped before the start was complete");
@@ -57,8 +55,7 @@ impl Signals {
     pub(crate) async fn next(&mut self, reload: impl Fn()) -> &'static str {
         loop {
             tokio::select! {
-                _ = self.terminate.recv() => return "SIGTERM",
-                _ = self.interrupt.recv() => return "SIGINT",
+                signal = self.stop.next() => return signal.name(),
                 _ = self.hang_up.recv() => {
                     tracing::info!("reloading on SIGHUP");
                     reload();

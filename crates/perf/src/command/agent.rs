@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
+use foreground::Interrupt;
 use tokio::net::{TcpListener, lookup_host};
 
-use super::{Failure, RunRequest, complain, print, read, signals};
+use super::{Failure, RunRequest, complain, print, read};
 use crate::agents::{Agent, DEFAULT_PORT, Job, Order, Surroundings};
 use crate::engine::{Ahead, StampUnit};
 
@@ -42,7 +43,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
 }
 
 async fn serve(options: Options) -> Result<(), Failure> {
-    let (mut interrupt, signalled) = signals::listen().map_err(Failure::failed)?;
+    let mut interrupt = Interrupt::listen().map_err(Failure::failed)?;
     let address = resolve(&options).await?;
     let cannot = |error| Failure::failed(format!("cannot listen on {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(cannot)?;
@@ -52,7 +53,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
         Agent { listener, token: options.token, read: &|order, ahead| Box::pin(job(order, ahead)), say: &complain };
     tokio::select! {
         () = agent.run() => Ok(()),
-        _ = interrupt.wait_for(|is_over| *is_over) => match signalled.status() {
+        () = interrupt.come() => match interrupt.status() {
             Some(status) => Err(Failure::Status(status)),
             None => Ok(()),
         },

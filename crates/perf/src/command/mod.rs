@@ -20,7 +20,6 @@ mod perftest;
 mod report;
 mod session;
 mod shown;
-mod signals;
 mod target;
 mod workload;
 

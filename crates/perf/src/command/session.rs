@@ -9,7 +9,6 @@ use amqp_client::without_passwords;
 use figures::format::clock;
 
 use super::files::Files;
-use super::signals::{self, SignalFlag};
 use super::target::{Https, target};
 use super::{Failure, complain, oauth2, put};
 use crate::agents::{Job, Order, Team};
@@ -118,7 +117,7 @@ impl Session {
 
     async fn run(mut self) -> Result<(), Failure> {
         self.files.check().map_err(Failure::Failed)?;
-        let (interrupt, signalled) = signals::listen().map_err(Failure::failed)?;
+        let interrupt = foreground::Interrupt::listen().map_err(Failure::failed)?;
         let reach = self.reach().await?;
         let mut results = Results {
             schema: SCHEMA,
@@ -144,7 +143,7 @@ impl Session {
             if count > 1 {
                 complain(&format!("{} of {count}: {}", number + 1, planned.label));
             }
-            let done = self.run_one(planned, number, &reach, &interrupt, &mut results).await;
+            let done = self.run_one(planned, number, &reach, &interrupt.receiver(), &mut results).await;
             if done.is_ok() {
                 // What is measured is kept, whatever becomes of the runs after it.
                 let written = self.files.write(&results);
@@ -152,7 +151,7 @@ impl Session {
                 written.unwrap_or_else(|problem| complain(&problem));
             }
             failure = done.err();
-            if failure.is_some() || signalled.status().is_some() {
+            if failure.is_some() || interrupt.status().is_some() {
                 break;
             }
         }
@@ -162,7 +161,7 @@ impl Session {
         match failure {
             Some(failure) => Err(failure),
             None if is_unwritten => Err(Failure::Status(1)),
-            None => status(&results, &signalled),
+            None => status(&results, &interrupt),
         }
     }
 
@@ -271,8 +270,8 @@ fn add(run: Run, processors: u32, results: &mut Results, put: impl FnOnce(&str) 
 }
 
 /// 0, if nothing went wrong and every verdict is good.
-fn status(results: &Results, signalled: &SignalFlag) -> Result<(), Failure> {
-    if let Some(status) = signalled.status() {
+fn status(results: &Results, interrupt: &foreground::Interrupt) -> Result<(), Failure> {
+    if let Some(status) = interrupt.status() {
         return Err(Failure::Status(status));
     }
     let is_bad = |run: &Run| run.interrupted.is_some() || run.verdicts.iter().any(|verdict| !verdict.passed);

@@ -1,7 +1,9 @@
 //! What is asked, and what was answered.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::{Method, StatusCode};
 
 /// What is asked of a server: a method, a path with its query, headers, a body.
@@ -68,4 +70,12 @@ pub struct Answer {
     pub headers: HeaderMap,
     /// Its body.
     pub body: Bytes,
+}
+
+impl Answer {
+    /// When the server wants to be asked again. In seconds; a date would take a calendar, and is as if nothing had been said.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+    }
 }

@@ -18,6 +18,7 @@ pub mod message_traces;
 pub mod otlp;
 pub mod prometheus;
 mod search;
+mod sending;
 mod setup_error;
 
 pub use capacity::shown_capacity;

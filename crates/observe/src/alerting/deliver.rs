@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alerts::{DeliveryOutcome, NextStep, Webhook};
+use alerts::{DeliveryOutcome, NextStep, Notice, Webhook};
 use http_client::{Client, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use ring::hmac;
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use super::rule_set::WebhookTarget;
 use super::{Alerting, Receiver};
+use crate::sending::{Sender, send_all};
 
 /// What requests are signed in: `sha256=` and the HMAC-SHA-256 of the body in hexadecimal digits.
 const SIGNATURE: HeaderName = HeaderName::from_static("warren-signature");
@@ -30,39 +32,52 @@ pub struct DeliveryAttempt {
     pub duration: Duration,
 }
 
-/// Tells one webhook all that it is to be told, until it is removed.
+/// Sends one webhook all its notices, until it is removed.
 pub(super) async fn deliver_notices(alerting: Arc<Alerting>, receiver: Arc<Receiver>) {
-    loop {
-        let now_ms = alerting.now_ms();
-        let Some((next, dropped)) = receiver.next(now_ms) else { return };
-        alerting.note_dropped(receiver.name(), dropped);
-        match next {
-            NextStep::Nothing => receiver.news.notified().await,
-            NextStep::NotBefore(at_ms) => {
-                let wait = Duration::from_millis(at_ms.saturating_sub(now_ms));
-                // News may be another URL.
-                let _ = tokio::time::timeout(wait, receiver.news.notified()).await;
-            }
-            NextStep::Send(notice) => {
-                let body = alerting.with_sender(|sender| notice.body(sender));
-                let attempt = try_once(&receiver.target(), &body).await;
-                match attempt.outcome {
-                    DeliveryOutcome::Delivered => alerting.counters.delivered.add(1),
-                    DeliveryOutcome::Refused | DeliveryOutcome::Failed => {
-                        alerting.counters.failed.add(1);
-                        let error = attempt.error.as_deref().unwrap_or_default();
-                        tracing::warn!(
-                            webhook = receiver.name(),
-                            rule = &*notice.alert.rule,
-                            error,
-                            "notifying a webhook failed"
-                        );
-                    }
-                }
-                let dropped = receiver.settle(attempt.outcome, attempt.error, alerting.now_ms(), jitter());
-                alerting.note_dropped(receiver.name(), dropped);
+    send_all(&mut NoticeSender { alerting, receiver }).await;
+}
+
+struct NoticeSender {
+    alerting: Arc<Alerting>,
+    receiver: Arc<Receiver>,
+}
+
+impl Sender for NoticeSender {
+    type Item = Notice;
+
+    fn next(&mut self) -> Option<NextStep> {
+        let (next, dropped) = self.receiver.next(self.now_ms())?;
+        self.alerting.note_dropped(self.receiver.name(), dropped);
+        Some(next)
+    }
+
+    async fn send(&mut self, notice: Notice) {
+        let NoticeSender { alerting, receiver } = self;
+        let body = alerting.with_sender(|sender| notice.body(sender));
+        let attempt = try_once(&receiver.target(), &body).await;
+        match attempt.outcome {
+            DeliveryOutcome::Delivered => alerting.counters.delivered.add(1),
+            DeliveryOutcome::Refused | DeliveryOutcome::Failed => {
+                alerting.counters.failed.add(1);
+                let error = attempt.error.as_deref().unwrap_or_default();
+                tracing::warn!(
+                    webhook = receiver.name(),
+                    rule = &*notice.alert.rule,
+                    error,
+                    "notifying a webhook failed"
+                );
             }
         }
+        let dropped = receiver.settle(attempt.outcome, attempt.error, alerting.now_ms(), jitter());
+        alerting.note_dropped(receiver.name(), dropped);
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.alerting.now_ms()
+    }
+
+    fn news(&self) -> &Notify {
+        &self.receiver.news
     }
 }
 

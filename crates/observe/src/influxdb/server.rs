@@ -1,10 +1,9 @@
 //! The InfluxDB that lines are posted to: where exactly, by whom, and what its answers mean.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use bytes::Bytes;
-use http_client::{Answer, Client, HeaderMap, HeaderValue, HttpUrl, Method, Request, StatusCode, header};
+use http_client::{Answer, Client, HeaderValue, HttpUrl, Method, Request, StatusCode, header};
 use influx::Precision;
 use model::config::{InfluxdbLogin, InfluxdbPlace, InfluxdbServer};
 use net::{ClientTls, ClientTlsOptions, Trust};
@@ -109,16 +108,11 @@ fn judge(answer: &Answer) -> PostAttempt {
     let is_answered = true;
     let outcome = match status {
         _ if status.is_success() => return PostAttempt { outcome: PostOutcome::Delivered, error: None },
-        StatusCode::TOO_MANY_REQUESTS => PostOutcome::Failed { is_answered, retry_after: retry_after(&answer.headers) },
-        _ if status.is_server_error() => PostOutcome::Failed { is_answered, retry_after: retry_after(&answer.headers) },
+        StatusCode::TOO_MANY_REQUESTS => PostOutcome::Failed { is_answered, retry_after: answer.retry_after() },
+        _ if status.is_server_error() => PostOutcome::Failed { is_answered, retry_after: answer.retry_after() },
         _ => PostOutcome::Refused,
     };
     PostAttempt { outcome, error: Some(format!("it answered {status}{}", reason(&answer.body))) }
-}
-
-/// In seconds; a date would take a calendar, and is as if nothing had been said.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// What an InfluxDB says about its status: `error` in version 1, `message` in version 2, a line of text elsewhere.
@@ -133,6 +127,8 @@ fn reason(body: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn options(url: &str, place: InfluxdbPlace) -> InfluxdbServer {

@@ -1,8 +1,8 @@
 //! A server as a destination: batches wait in an outbox, and a task posts one after the other.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -13,6 +13,7 @@ use super::health::{Health, HealthChange};
 use super::outbox::{Batch, NextStep, Outbox, PostOutcome};
 use super::run::Destination;
 use super::server::{PostAttempt, Server};
+use crate::sending::{Sender, send_all};
 
 pub(super) struct ToServer {
     shared: Arc<SharedOutbox>,
@@ -51,7 +52,8 @@ impl ToServer {
             news: Notify::new(),
             room: Notify::new(),
         });
-        let task = tokio::spawn(post_batches(server, shared.clone()));
+        let mut sender = BatchSender { server, shared: shared.clone() };
+        let task = tokio::spawn(async move { send_all(&mut sender).await });
         ToServer { shared, task }
     }
 }
@@ -167,24 +169,33 @@ impl SharedOutbox {
     }
 }
 
-/// Posts all that comes, until the end.
-async fn post_batches(mut server: Server, shared: Arc<SharedOutbox>) {
-    while let Some(next) = shared.next() {
-        match next {
-            NextStep::Nothing => shared.news.notified().await,
-            NextStep::NotBefore(at_ms) => {
-                let wait = Duration::from_millis(at_ms.saturating_sub(shared.now_ms()));
-                // News may be the end.
-                let _ = tokio::time::timeout(wait, shared.news.notified()).await;
-            }
+/// Posts batches, one after the other.
+struct BatchSender {
+    server: Server,
+    shared: Arc<SharedOutbox>,
+}
+
+impl Sender for BatchSender {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<NextStep> {
+        self.shared.next()
+    }
+
+    async fn send(&mut self, lines: Bytes) {
+        let attempt = match lines.is_empty() {
             // The end of a round without lines of its own.
-            NextStep::Send(lines) if lines.is_empty() => {
-                shared.settle(PostAttempt { outcome: PostOutcome::Delivered, error: None })
-            }
-            NextStep::Send(lines) => {
-                let attempt = server.post(lines).await;
-                shared.settle(attempt);
-            }
-        }
+            true => PostAttempt { outcome: PostOutcome::Delivered, error: None },
+            false => self.server.post(lines).await,
+        };
+        self.shared.settle(attempt);
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.shared.now_ms()
+    }
+
+    fn news(&self) -> &Notify {
+        &self.shared.news
     }
 }

@@ -4,22 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_client::header::RETRY_AFTER;
 use http_client::{Answer, Client, HttpError, Request, StatusCode};
 use outbox::{NextStep, Outbox};
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::buffer::Buffer;
 use super::span;
+use crate::sending::{Sender, send_all};
 
-/// How long spans wait for others.
-const LINGER: Duration = Duration::from_secs(1);
+/// How long spans wait for others, in milliseconds.
+const LINGER_MS: u64 = 1_000;
 /// Requests that wait at most; then spans wait in the buffer, which drops what is too much.
 const REQUEST_COUNT_MAX: usize = 16;
 /// The longest wait that a server may ask for.
-const RETRY_AFTER_MAX_MS: u64 = 300_000;
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(300);
 
 /// A request that waits.
 struct Batch {
@@ -62,23 +62,14 @@ impl Exporter {
 
     /// Sends until it has to stop, and then what is left, for at most `timeout`.
     pub(super) async fn run(mut self, mut stopping: watch::Receiver<bool>, timeout: Duration) {
-        loop {
-            self.gather();
+        tokio::select! {
+            () = send_all(&mut self) => {}
             // An error means that the handle is gone.
-            match self.next_body() {
-                Some(body) => tokio::select! {
-                    answer = ask(&mut self.client, &self.request, body) => self.settle(&answer),
-                    _ = stopping.changed() => {
-                        self.outbox.retry(0, 0, 0.0);
-                        break;
-                    }
-                },
-                None => tokio::select! {
-                    // An error means that the time is over.
-                    _ = tokio::time::timeout(LINGER, self.buffer.news.notified()) => {}
-                    _ = stopping.changed() => break,
-                },
-            }
+            _ = stopping.changed() => {}
+        }
+        if self.outbox.start() > 0 {
+            // It was on its way, and is sent again.
+            self.outbox.retry(0, 0, 0.0);
         }
         self.outbox.try_at_once();
         self.gather();
@@ -114,7 +105,7 @@ impl Exporter {
         }
     }
 
-    /// The body of the request that is to be sent now.
+    /// The body of the request that can be sent now.
     fn next_body(&mut self) -> Option<Bytes> {
         let now_ms = self.now_ms();
         match self.outbox.next(now_ms) {
@@ -159,9 +150,29 @@ impl Exporter {
             tracing::warn!(error, "{server} (warren.otlp.endpoint) {text}");
         }
     }
+}
+
+impl Sender for Exporter {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<NextStep<Bytes>> {
+        self.gather();
+        // Few spans wait for others until then.
+        let later = NextStep::NotBefore(self.now_ms().saturating_add(LINGER_MS));
+        Some(self.next_body().map_or(later, NextStep::Send))
+    }
+
+    async fn send(&mut self, body: Bytes) {
+        let answer = ask(&mut self.client, &self.request, body).await;
+        self.settle(&answer);
+    }
 
     fn now_ms(&self) -> u64 {
         u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn news(&self) -> &Notify {
+        &self.buffer.news
     }
 }
 
@@ -183,9 +194,7 @@ fn judge(answer: &Answer) -> Verdict {
         | StatusCode::BAD_GATEWAY
         | StatusCode::SERVICE_UNAVAILABLE
         | StatusCode::GATEWAY_TIMEOUT => {
-            let seconds =
-                answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
-            Verdict::Later(seconds.unwrap_or(0).saturating_mul(1000).min(RETRY_AFTER_MAX_MS))
+            Verdict::Later(answer.retry_after().unwrap_or_default().min(RETRY_AFTER_MAX).as_millis() as u64)
         }
         _ => Verdict::Refused,
     }
@@ -194,6 +203,7 @@ fn judge(answer: &Answer) -> Verdict {
 #[cfg(test)]
 mod tests {
     use http_client::HeaderMap;
+    use http_client::header::RETRY_AFTER;
 
     use super::*;
 

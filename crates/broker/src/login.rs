@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use model::name::UserName;
 use model::user::{Tags, User};
-use telemetry::trace::{Arguments, WaitKind, Waited, waiting};
+use telemetry::trace::{Arguments, WaitKind, WaitReason, waiting};
 
 use crate::backend::{AuthStep, Authority, BackendUser, LoginAnswer, LoginAttempt};
 use crate::broker::Broker;
@@ -52,7 +52,7 @@ pub enum LoginRefused {
 }
 
 /// What a login may wait for.
-pub(crate) const ASKING: Waited = Waited { kind: WaitKind::Socket, name: "a back end for users", threads: &[] };
+pub(crate) const ASKING: WaitReason = WaitReason { kind: WaitKind::Socket, name: "a back end for users", threads: &[] };
 
 /// A login in a trace: who comes from where, and never how it proves it.
 fn describe(attempt: &LoginAttempt, arguments: &mut Arguments) {

@@ -1,41 +1,38 @@
 //! Followers of events while they happen. An event does not wait for them: what a follower does not take is kept for it up to a bound, then
 //! the oldest is dropped and counted.
 
-use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
+use telemetry::{Bound, Mailbox, Overflow, Received};
 
 use crate::events::Event;
 use crate::limits::{SUBSCRIPTION_EVENT_COUNT_MAX, SUBSCRIPTION_LEN_MAX};
 
 /// All followers.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Subscribers(Arc<RwLock<Vec<Arc<Mailbox>>>>);
+pub(crate) struct Subscribers(Arc<RwLock<Vec<Arc<Subscriber>>>>);
 
-/// What waits for one follower.
+/// One follower.
 #[derive(Debug)]
-struct Mailbox {
+struct Subscriber {
     wants: fn(&str) -> bool,
-    waiting: Mutex<Waiting>,
+    mailbox: Mailbox<Arc<Event>>,
 }
 
-#[derive(Debug, Default)]
-struct Waiting {
-    events: VecDeque<Arc<Event>>,
-    /// Bytes of their fields.
-    len: usize,
-    missed_count: u64,
-    waker: Option<Waker>,
-}
+const BOUND: Bound = Bound {
+    count_max: SUBSCRIPTION_EVENT_COUNT_MAX,
+    len_max: SUBSCRIPTION_LEN_MAX,
+    // What happens now is what a follower wants to know.
+    overflow: Overflow::DropOldest,
+};
 
 /// Events of some names, from the moment on when it was made. Dropping it ends that at once.
 #[derive(Debug)]
 pub struct Subscription {
     subscribers: Subscribers,
-    mailbox: Arc<Mailbox>,
+    subscriber: Arc<Subscriber>,
 }
 
 /// What a follower is told next.
@@ -51,33 +48,20 @@ fn len_of(event: &Event) -> usize {
     event.fields.as_table().as_bytes().len()
 }
 
-impl Waiting {
-    fn push(&mut self, event: Arc<Event>) {
-        self.len += len_of(&event);
-        self.events.push_back(event);
-        while self.events.len() > SUBSCRIPTION_EVENT_COUNT_MAX || self.len > SUBSCRIPTION_LEN_MAX {
-            let Some(oldest) = self.events.pop_front() else { break };
-            self.len -= len_of(&oldest);
-            self.missed_count += 1;
+impl From<Received<Arc<Event>>> for Followed {
+    fn from(received: Received<Arc<Event>>) -> Self {
+        match received {
+            Received::Missed(count) => Followed::Missed(count),
+            Received::Item(event) => Followed::Event(event),
         }
-    }
-
-    fn pop(&mut self) -> Option<Followed> {
-        // Only the oldest are dropped, so this comes before all that is left.
-        if self.missed_count > 0 {
-            return Some(Followed::Missed(std::mem::take(&mut self.missed_count)));
-        }
-        let event = self.events.pop_front()?;
-        self.len -= len_of(&event);
-        Some(Followed::Event(event))
     }
 }
 
 impl Subscribers {
     pub(crate) fn subscribe(&self, wants: fn(&str) -> bool) -> Subscription {
-        let mailbox = Arc::new(Mailbox { wants, waiting: Mutex::default() });
-        self.0.write().push(mailbox.clone());
-        Subscription { subscribers: self.clone(), mailbox }
+        let subscriber = Arc::new(Subscriber { wants, mailbox: Mailbox::new(BOUND) });
+        self.0.write().push(subscriber.clone());
+        Subscription { subscribers: self.clone(), subscriber }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -90,10 +74,8 @@ impl Subscribers {
             return;
         }
         let mut wakers = Vec::new();
-        for mailbox in self.0.read().iter().filter(|mailbox| (mailbox.wants)(event.name)) {
-            let mut waiting = mailbox.waiting.lock();
-            waiting.push(event.clone());
-            wakers.extend(waiting.waker.take());
+        for subscriber in self.0.read().iter().filter(|subscriber| (subscriber.wants)(event.name)) {
+            wakers.extend(subscriber.mailbox.push_unwoken(event.clone(), len_of(&event)));
         }
         // Without a lock: a waker may do anything.
         wakers.into_iter().for_each(Waker::wake);
@@ -104,29 +86,18 @@ impl Subscription {
     /// What has come and has not been taken, if there is anything.
     #[must_use]
     pub fn take(&self) -> Option<Followed> {
-        self.mailbox.waiting.lock().pop()
+        self.subscriber.mailbox.take().map(Followed::from)
     }
 
     /// Waits for what comes next.
     pub async fn next(&mut self) -> Followed {
-        poll_fn(|cx| self.poll_next(cx)).await
-    }
-
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Followed> {
-        let mut waiting = self.mailbox.waiting.lock();
-        match waiting.pop() {
-            Some(followed) => Poll::Ready(followed),
-            None => {
-                waiting.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
+        self.subscriber.mailbox.next().await.into()
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.subscribers.0.write().retain(|mailbox| !Arc::ptr_eq(mailbox, &self.mailbox));
+        self.subscribers.0.write().retain(|subscriber| !Arc::ptr_eq(subscriber, &self.subscriber));
     }
 }
 
@@ -153,23 +124,23 @@ mod tests {
 
     #[test]
     fn the_oldest_are_dropped_and_counted() {
-        let mut waiting = Waiting::default();
+        let subscribers = Subscribers::default();
+        let subscription = subscribers.subscribe(|name| name.starts_with("queue."));
         let count = SUBSCRIPTION_EVENT_COUNT_MAX as i64 + 3;
-        (0..count).for_each(|number| waiting.push(event(number, 0)));
-        assert_eq!(number_of(waiting.pop()), "missed 3");
+        (0..count).for_each(|number| subscribers.tell(event(number, 0)));
+        assert_eq!(number_of(subscription.take()), "missed 3");
         for number in 3..count {
-            assert_eq!(number_of(waiting.pop()), number.to_string());
+            assert_eq!(number_of(subscription.take()), number.to_string());
         }
-        assert_eq!(number_of(waiting.pop()), "none");
-        assert_eq!(waiting.len, 0);
+        assert_eq!(number_of(subscription.take()), "none");
     }
 
     #[test]
     fn large_events_are_bounded_by_their_bytes() {
-        let mut waiting = Waiting::default();
-        (0..20).for_each(|number| waiting.push(event(number, SUBSCRIPTION_LEN_MAX / 10)));
-        assert!(waiting.len <= SUBSCRIPTION_LEN_MAX);
-        assert_eq!(number_of(waiting.pop()), "missed 11");
-        assert_eq!(number_of(waiting.pop()), "11");
+        let subscribers = Subscribers::default();
+        let subscription = subscribers.subscribe(|_| true);
+        (0..20).for_each(|number| subscribers.tell(event(number, SUBSCRIPTION_LEN_MAX / 10)));
+        assert_eq!(number_of(subscription.take()), "missed 11");
+        assert_eq!(number_of(subscription.take()), "11");
     }
 }

@@ -10,7 +10,7 @@ use model::ids::JournalPosition;
 use parking_lot::Mutex;
 use store::{DurableWaiter, RecordBatch, Store};
 
-use telemetry::trace::{WaitKind, Waited, waiting};
+use telemetry::trace::{WaitKind, WaitReason, waiting};
 
 use crate::chunks::Chunks;
 use crate::clock::Clock;
@@ -26,10 +26,11 @@ use crate::tap::Taps;
 use crate::timers::Timers;
 
 /// What a caller waits for whose change is to be durable here.
-pub const JOURNAL: Waited = Waited { kind: WaitKind::Disk, name: "the journal", threads: store::JOURNAL_THREADS };
+pub const JOURNAL: WaitReason =
+    WaitReason { kind: WaitKind::Disk, name: "the journal", threads: store::JOURNAL_THREADS };
 /// The same where it is to be on the disks of a majority of nodes.
-const JOURNALS: Waited =
-    Waited { kind: WaitKind::Socket, name: "the journals of a majority of nodes", threads: store::JOURNAL_THREADS };
+const JOURNALS: WaitReason =
+    WaitReason { kind: WaitKind::Socket, name: "the journals of a majority of nodes", threads: store::JOURNAL_THREADS };
 
 /// What the data path is told of the configuration.
 #[derive(Debug, Clone)]

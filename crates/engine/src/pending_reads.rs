@@ -6,7 +6,7 @@ use model::ids::{QueueId, QueueSeq};
 use parking_lot::Mutex;
 use queue::Load;
 use store::{LoadAnswer, Store};
-use telemetry::trace::{WaitKind, Waited, waiting};
+use telemetry::trace::{WaitKind, WaitReason, waiting};
 use tokio::sync::oneshot;
 
 use crate::held::Held;
@@ -35,8 +35,8 @@ pub struct Read {
 }
 
 /// What a caller waits for.
-pub const READING: Waited =
-    Waited { kind: WaitKind::Disk, name: "messages in segments", threads: &[store::READER_THREAD] };
+pub const READING: WaitReason =
+    WaitReason { kind: WaitKind::Disk, name: "messages in segments", threads: &[store::READER_THREAD] };
 
 impl PendingReads {
     /// None, of messages that this store has.

@@ -15,7 +15,7 @@ use hyper::body::Body;
 use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
-use telemetry::trace::{self, Followed, Point, Unanswered};
+use telemetry::trace::{self, CallDescription, PendingAnswer, Point};
 
 use crate::access;
 use crate::answer::Answer;
@@ -165,11 +165,11 @@ impl Service {
         body: B,
         found: RouteMatch,
         origin: Origin,
-    ) -> (Result<Done, Problem>, Option<Unanswered>) {
+    ) -> (Result<Done, Problem>, Option<PendingAnswer>) {
         if !trace::is_active() {
             return (self.answer(parts, body, found, origin).await, None);
         }
-        let followed = Followed {
+        let followed = CallDescription {
             name: || match origin.peer {
                 Some(peer) => format!("request of {peer}"),
                 None => "request".to_owned(),

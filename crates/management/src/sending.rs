@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use http_server::{Spent, Watcher};
 use observe::prometheus::{AnswerTimes, AnswerWay};
-use telemetry::trace::{Unanswered, WaitKind, Waited};
+use telemetry::trace::{PendingAnswer, WaitKind, WaitReason};
 
 use crate::slow_requests::SlowRequests;
 
-const MAKING: Waited = Waited { kind: WaitKind::Task, name: "a piece of the answer to be made", threads: &[] };
-const TURN: Waited = Waited { kind: WaitKind::Task, name: "its turn", threads: &[] };
-const READER: Waited = Waited { kind: WaitKind::Socket, name: "the reader of the answer", threads: &[] };
+const MAKING: WaitReason = WaitReason { kind: WaitKind::Task, name: "a piece of the answer to be made", threads: &[] };
+const TURN: WaitReason = WaitReason { kind: WaitKind::Task, name: "its turn", threads: &[] };
+const READER: WaitReason = WaitReason { kind: WaitKind::Socket, name: "the reader of the answer", threads: &[] };
 
 /// Where it is kept how answers have gone.
 #[derive(Debug, Clone, Default)]
@@ -43,12 +43,12 @@ pub(crate) struct Sending {
     until: Instant,
     way: AnswerWay,
     /// None: no session watches it.
-    call: Option<Unanswered>,
+    call: Option<PendingAnswer>,
 }
 
 impl Sending {
     /// Of a request that has been handled.
-    pub(crate) fn new(kept: AnswersSent, request: Sent, call: Option<Unanswered>) -> Sending {
+    pub(crate) fn new(kept: AnswersSent, request: Sent, call: Option<PendingAnswer>) -> Sending {
         Sending { kept, until: request.began, request, way: AnswerWay::default(), call }
     }
 }

@@ -83,7 +83,7 @@ pub struct Name<'a> {
     pub prefix: &'a str,
     /// The metric.
     pub name: &'a str,
-    /// What tells its series apart: `_count`, `_sum`.
+    /// What distinguishes its series: `_count`, `_sum`.
     pub suffix: &'a str,
 }
 

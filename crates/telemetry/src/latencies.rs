@@ -15,7 +15,7 @@ use crate::Counter;
 /// Steps to each doubling.
 const STEP_COUNT: usize = 16;
 const STEP_BITS: u32 = STEP_COUNT.trailing_zeros();
-/// Doublings that are told apart: up to 2^32 microseconds.
+/// Doublings that are counted apart: up to 2^32 microseconds.
 const OCTAVE_COUNT: usize = 28;
 const BUCKET_COUNT: usize = STEP_COUNT * (OCTAVE_COUNT + 1);
 
@@ -157,10 +157,7 @@ mod tests {
         for us in (0..2000).chain((11..32).flat_map(|power| [(1_u64 << power) - 1, 1 << power, (1 << power) + 1])) {
             let bucket = bucket_of(us);
             assert!(start_of(bucket) <= us && us < start_of(bucket + 1), "{us} in {bucket}");
-            assert!(
-                (start_of(bucket + 1) - start_of(bucket)) * 16 <= us.max(16),
-                "{us} in {bucket} is told well enough"
-            );
+            assert!((start_of(bucket + 1) - start_of(bucket)) * 16 <= us.max(16), "{us} in {bucket} is precise enough");
         }
         assert_eq!(bucket_of(u64::MAX), BUCKET_COUNT - 1);
     }

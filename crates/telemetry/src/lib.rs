@@ -7,18 +7,23 @@
 //!   [`Latencies`] times.
 //! - [`RecentSamples`] and [`Series`] are what a reader keeps of such numbers over time. They know no clock.
 //! - [`trace`] shows calls of the functions that an operator would ask about, and what they wait for.
+//! - [`Backlog`] is what waits for a viewer that may be slow, up to a bound, and [`Mailbox`] the same between threads.
 //! - [`exposition`] writes the text format of Prometheus.
 
+mod backlog;
 mod counter;
 pub mod exposition;
 mod latencies;
 mod local_counter;
+mod mailbox;
 mod scale;
 mod series;
 pub mod trace;
 
+pub use backlog::{Backlog, Bound, Overflow};
 pub use counter::{Counter, Gauge};
 pub use latencies::{Latencies, LatencyCounts};
 pub use local_counter::LocalCounter;
+pub use mailbox::{Mailbox, Received, ReceivedAll};
 pub use scale::{Buckets, Histogram, Scale, SharedHistogram};
 pub use series::{RecentSamples, Retention, Sample, Series};

@@ -196,7 +196,7 @@ mod tests {
         check(&series, 1_030_000, 10_000, 10_000, &[(1_030_000, 5), (1_020_000, 5)]);
     }
 
-    // Samples told of the whole interval that they were taken in, also of what was before them.
+    // Samples are of the whole interval that they were taken in, also of what was before them.
     #[test]
     fn a_moment_tells_what_was_seen_until_then() {
         let mut series = Series::new(&[MINUTE]);

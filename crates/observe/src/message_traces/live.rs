@@ -5,8 +5,10 @@ use std::sync::Arc;
 use broker::Broker;
 use broker::tap::Sink;
 use serde_json::json;
+use telemetry::ReceivedAll;
 
 use super::format::Format;
+use super::record::Record;
 use super::sink::TraceSink;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -106,23 +108,22 @@ impl LiveTrace {
             return Some(format!("{}\n", json!({"event": "begin"})).into_bytes());
         }
         loop {
-            self.sink.mailbox.has_news().await;
-            let lines = self.take();
+            let received = self.sink.mailbox.next_all().await;
+            let lines = self.lines(&received);
             if !lines.is_empty() {
                 return Some(lines);
             }
         }
     }
 
-    /// What has come.
-    fn take(&mut self) -> Vec<u8> {
-        let taken = self.sink.mailbox.take();
+    /// What has come, as lines.
+    fn lines(&mut self, received: &ReceivedAll<Record>) -> Vec<u8> {
         let mut lines = Vec::new();
-        if taken.missed_count > 0 {
-            self.missed_count += taken.missed_count;
-            Format::Events.write_missed(taken.missed_count, &mut lines);
+        if received.missed_count > 0 {
+            self.missed_count += received.missed_count;
+            Format::Events.write_missed(received.missed_count, &mut lines);
         }
-        for record in &taken.records {
+        for record in received.items() {
             if let Err(reason) = self.gate.pass(record.at_ns) {
                 self.write_end(&reason, &mut lines);
                 return lines;

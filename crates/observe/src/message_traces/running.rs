@@ -326,10 +326,10 @@ impl Writer {
     fn run(mut self) {
         let mut out = Vec::new();
         loop {
-            let taken = self.mailbox.wait(TIMEOUT);
-            let count = taken.records.len() as u64;
+            let taken = self.mailbox.wait_all(TIMEOUT);
+            let count = taken.items().len() as u64;
             out.clear();
-            for record in &taken.records {
+            for record in taken.items() {
                 self.format.write(record, &self.node, &mut out);
             }
             if taken.missed_count > 0 {

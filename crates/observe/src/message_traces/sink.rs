@@ -9,7 +9,7 @@ use broker::tap::{Event, Kind, Kinds, Scope, Sink};
 use parking_lot::Mutex;
 
 use super::filter::{Filter, Verdict};
-use super::mailbox::Mailbox;
+use super::mailbox::{BOUND, Mailbox};
 use super::record::Record;
 use super::topic;
 
@@ -52,7 +52,7 @@ impl Followed {
 
 impl TraceSink {
     pub(super) fn new(kinds: Kinds, filter: Filter, pattern: Option<String>, body_len_max: u64) -> Arc<Self> {
-        let (mailbox, followed) = (Mailbox::new(), Mutex::default());
+        let (mailbox, followed) = (Arc::new(Mailbox::new(BOUND)), Mutex::default());
         Arc::new(TraceSink { kinds, filter, pattern, body_len_max, mailbox, followed, cost_ns: AtomicU64::new(0) })
     }
 
@@ -77,7 +77,9 @@ impl TraceSink {
             Verdict::AskMessage => place.is_some_and(|place| self.followed.lock().places.contains(&place)),
         };
         if is_wanted {
-            self.mailbox.push(Record::of(event, self.body_len_max));
+            let record = Record::of(event, self.body_len_max);
+            let len = record.len();
+            self.mailbox.push(record, len);
         }
     }
 

@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use broker::Broker;
 use parking_lot::Mutex;
+use telemetry::{Backlog, Bound, Overflow};
 use tokio::sync::Notify;
 
 use super::span::Span;
 
-/// Spans that wait to be encoded at most.
-const SPAN_COUNT_MAX: usize = 8192;
+/// Spans that wait to be encoded.
+const BOUND: Bound = Bound { count_max: 8192, len_max: usize::MAX, overflow: Overflow::DropNewest };
 /// Spans of one request.
 pub(super) const BATCH_COUNT: usize = 512;
 
 /// Spans that wait.
 pub(super) struct Buffer {
-    spans: Mutex<Vec<Span>>,
+    spans: Mutex<Backlog<Span>>,
     /// A batch is full, or this is the end.
     pub(super) news: Notify,
     broker: Arc<Broker>,
@@ -23,20 +24,17 @@ pub(super) struct Buffer {
 
 impl Buffer {
     pub(super) fn new(broker: Arc<Broker>) -> Arc<Self> {
-        Arc::new(Buffer { spans: Mutex::default(), news: Notify::new(), broker })
+        Arc::new(Buffer { spans: Mutex::new(Backlog::new(BOUND)), news: Notify::new(), broker })
     }
 
     /// Puts a span in, or counts it as dropped.
     pub(super) fn push(&self, span: Span) {
-        let count = {
+        let (count, missed_count) = {
             let mut spans = self.spans.lock();
-            if spans.len() >= SPAN_COUNT_MAX {
-                self.broker.taps().spans_dropped.add(1);
-                return;
-            }
-            spans.push(span);
-            spans.len()
+            spans.push(span, 0);
+            (spans.count(), spans.take_missed_count())
         };
+        self.drop_count(missed_count);
         if count == BATCH_COUNT {
             self.news.notify_one();
         }
@@ -44,19 +42,18 @@ impl Buffer {
 
     /// Whether there are enough for a request.
     pub(super) fn has_batch(&self) -> bool {
-        self.spans.lock().len() >= BATCH_COUNT
+        self.spans.lock().count() >= BATCH_COUNT
     }
 
     /// The first that wait, as many as a request may have.
     pub(super) fn take(&self) -> Vec<Span> {
         let mut spans = self.spans.lock();
-        let count = spans.len().min(BATCH_COUNT);
-        spans.drain(..count).collect()
+        std::iter::from_fn(|| spans.pop()).take(BATCH_COUNT).collect()
     }
 
     /// Lets go of all that wait, and gives their number.
     pub(super) fn clear(&self) -> u64 {
-        std::mem::take(&mut *self.spans.lock()).len() as u64
+        self.spans.lock().take_all().len() as u64
     }
 
     pub(super) fn drop_count(&self, count: u64) {

@@ -6,25 +6,25 @@ use std::sync::Arc;
 use super::active::RECORDER_BIT;
 use super::arguments::{Arguments, Value};
 use super::clock::now_ns;
+use super::pending_answer::PendingAnswer;
 use super::point::Point;
 use super::recorder::recorder;
-use super::session::{self, CallsState, Entered};
+use super::session::{self, CallsState, SessionsOfCall};
 use super::task::{self, Follower, Trail};
-use super::unanswered::Unanswered;
 use super::wall::FrameKind;
 
 /// A call of a point; it returns when this is dropped. Without a session it is nothing.
 #[must_use = "the call returns when this is dropped"]
 #[derive(Default)]
-pub struct Call(Option<Box<Watched>>);
+pub struct Call(Option<Box<CallRecord>>);
 
 /// What is known of a call while a session watches.
-pub(super) struct Watched {
+pub(super) struct CallRecord {
     point: &'static Point,
     trail: Arc<Trail>,
     depth: usize,
     start_ns: u64,
-    /// Sessions that are told of the return, and the number by which each knows the call.
+    /// Sessions that the return is reported to, and the number by which each knows the call.
     returns: Vec<(Arc<CallsState>, u64)>,
     arity: usize,
     result: Option<String>,
@@ -55,10 +55,10 @@ impl Call {
             fill(&mut arguments);
         }
         let trail = task::current();
-        let Entered { returns, follow } = session::enter(point, bits, &arguments, &trail, start_ns);
+        let SessionsOfCall { returns, follow } = session::enter(point, bits, &arguments, &trail, start_ns);
         let depth = trail.enter(FrameKind::Call, Cow::Borrowed(point.name()), start_ns, follow);
         let recorded = (bits & RECORDER_BIT != 0).then(|| first_text(&arguments));
-        Call(Some(Box::new(Watched {
+        Call(Some(Box::new(CallRecord {
             point,
             trail,
             depth,
@@ -77,7 +77,7 @@ impl Call {
         self.0.is_some()
     }
 
-    /// Tells the result, which is asked for if a session wants it.
+    /// Reports the result, which is asked for if a session wants it.
     #[inline(always)]
     pub fn returns(&mut self, result: impl FnOnce() -> String) {
         if let Some(watched) = &mut self.0 {
@@ -87,8 +87,8 @@ impl Call {
 
     /// Its own work is over, and it is answered later: until then what this gives follows it. None: no session watches it, or as many are
     /// followed as may be; then it has ended.
-    pub fn answered_later(mut self) -> Option<Unanswered> {
-        self.0.take().and_then(Unanswered::follow)
+    pub fn answered_later(mut self) -> Option<PendingAnswer> {
+        self.0.take().and_then(PendingAnswer::follow)
     }
 }
 
@@ -101,7 +101,7 @@ impl Drop for Call {
     }
 }
 
-impl Watched {
+impl CallRecord {
     pub(super) fn trail(&self) -> &Arc<Trail> {
         &self.trail
     }
@@ -147,7 +147,7 @@ impl Watched {
         if let Some(text) = &self.recorded {
             recorder().record_answered(self.point.name(), text, self.trail.id(), self.start_ns, end_ns);
         }
-        self.tell(end_ns);
+        self.report(end_ns);
     }
 
     #[cold]
@@ -157,11 +157,11 @@ impl Watched {
         if let Some(text) = &self.recorded {
             recorder().record(self.point.name(), text, self.trail.id(), self.start_ns, end_ns);
         }
-        self.tell(end_ns);
+        self.report(end_ns);
     }
 
-    /// Tells those who want to know that it is over.
-    fn tell(&self, end_ns: u64) {
+    /// Reports to the sessions that want to know that it is over.
+    fn report(&self, end_ns: u64) {
         if self.recorded.is_some() {
             recorder().note_request(self.point.name(), end_ns.saturating_sub(self.start_ns));
         }

@@ -5,12 +5,12 @@ use std::pin::pin;
 
 use super::active::is_active;
 use super::arguments::Arguments;
+use super::pending_answer::PendingAnswer;
 use super::point::Point;
 use super::task::{TaskGuard, Trail};
-use super::unanswered::Unanswered;
 
-/// What is followed: the name of the task, the arguments of its call, and what is told of its result.
-pub struct Followed<N, A, R> {
+/// What is followed: the name of the task, the arguments of its call, and what is reported of its result.
+pub struct CallDescription<N, A, R> {
     /// The task's name.
     pub name: N,
     /// Fills in the arguments.
@@ -23,9 +23,9 @@ pub struct Followed<N, A, R> {
 /// answered; none where nothing looks.
 pub async fn follow<F, N, A, R>(
     point: &'static Point,
-    followed: Followed<N, A, R>,
+    followed: CallDescription<N, A, R>,
     future: F,
-) -> (F::Output, Option<Unanswered>)
+) -> (F::Output, Option<PendingAnswer>)
 where
     F: Future,
     N: FnOnce() -> String,
@@ -35,7 +35,7 @@ where
     if !is_active() {
         return (future.await, None);
     }
-    let Followed { name, arguments, result } = followed;
+    let CallDescription { name, arguments, result } = followed;
     let trail = Trail::new(name(), false);
     let mut call = {
         let _running = TaskGuard::enter(trail.clone());

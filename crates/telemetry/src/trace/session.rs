@@ -1,6 +1,5 @@
-//! Who watches: sessions, at most eight at a time. Each is bounded, and gone when it is dropped.
+//! Who watches: sessions, at most eight at a time. Each is bounded, and closed when it is dropped.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
@@ -17,12 +16,15 @@ use super::point::{self, Point};
 use super::task::Trail;
 use super::wall::Tree;
 use super::wall_state::WallState;
+use crate::backlog::{Backlog, Bound, Overflow};
 
 /// How many sessions there are at most.
 pub const SESSION_COUNT_MAX: usize = 8;
 
 /// What a session keeps for a viewer that does not read, in bytes.
 pub const SESSION_LEN_MAX: usize = 1 << 20;
+
+const BOUND: Bound = Bound { count_max: usize::MAX, len_max: SESSION_LEN_MAX, overflow: Overflow::DropNewest };
 
 /// The longest part of a body that a session may ask for, in bytes.
 const BODY_LEN_MAX: usize = 4_096;
@@ -113,15 +115,21 @@ fn set_bodies(sessions: &[Option<Watcher>]) {
 }
 
 /// What sessions want of a call that begins.
-pub(super) struct Entered {
-    /// Those that are told of its return, and by which number.
+pub(super) struct SessionsOfCall {
+    /// Those that its return is reported to, and by which number.
     pub(super) returns: Vec<(Arc<CallsState>, u64)>,
     /// Those that follow it.
     pub(super) follow: Vec<Arc<WallState>>,
 }
 
-pub(super) fn enter(point: &'static Point, bits: u32, arguments: &Arguments, trail: &Trail, start_ns: u64) -> Entered {
-    let mut entered = Entered { returns: Vec::new(), follow: Vec::new() };
+pub(super) fn enter(
+    point: &'static Point,
+    bits: u32,
+    arguments: &Arguments,
+    trail: &Trail,
+    start_ns: u64,
+) -> SessionsOfCall {
+    let mut entered = SessionsOfCall { returns: Vec::new(), follow: Vec::new() };
     let of_sessions = bits & !RECORDER_BIT;
     if of_sessions == 0 {
         return entered;
@@ -152,7 +160,7 @@ pub struct CallsOptions {
     pub conditions: Vec<Condition>,
     /// How many.
     pub limit: Limit,
-    /// Whether returns are told, with results and durations.
+    /// Whether returns are reported, with results and durations.
     pub has_returns: bool,
     /// How many bytes of bodies are wanted; 0: none.
     pub body_len_max: usize,
@@ -229,15 +237,13 @@ pub(super) struct CallsState {
     options: CallsOptions,
     has_ended: AtomicBool,
     cost_ns: AtomicU64,
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenCalls>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct SeenCalls {
     limiter: Limiter,
-    events: VecDeque<TraceEvent>,
-    len: usize,
-    missed_count: u64,
+    events: Backlog<TraceEvent>,
     last_number: u64,
     /// Calls whose returns are to come.
     open_count: u64,
@@ -246,7 +252,7 @@ struct Seen {
 }
 
 impl CallsState {
-    /// A call began. Returns its number if the session is to be told of its return.
+    /// A call began. Returns its number if its return is to be reported to the session.
     fn note_call(
         self: &Arc<Self>,
         point: &'static Point,
@@ -310,7 +316,7 @@ impl CallsState {
     }
 
     /// No call is seen any more; returns of those that were are.
-    fn end(&self, seen: &mut Seen, tripped: Tripped) {
+    fn end(&self, seen: &mut SeenCalls, tripped: Tripped) {
         if !self.has_ended.swap(true, Ordering::Relaxed) {
             seen.tripped = Some(tripped);
             point::unwatch_all(self.bit);
@@ -319,15 +325,10 @@ impl CallsState {
     }
 }
 
-impl Seen {
+impl SeenCalls {
     fn push(&mut self, event: TraceEvent) {
         let len = event.len();
-        if self.len + len > SESSION_LEN_MAX {
-            self.missed_count += 1;
-            return;
-        }
-        self.len += len;
-        self.events.push_back(event);
+        self.events.push(event, len);
         self.wake();
     }
 
@@ -360,11 +361,9 @@ impl CallsSession {
         }
         let mut opened = None;
         open(&points, |bit| {
-            let seen = Seen {
+            let seen = SeenCalls {
                 limiter: Limiter::new(options.limit),
-                events: VecDeque::new(),
-                len: 0,
-                missed_count: 0,
+                events: Backlog::new(BOUND),
                 last_number: 0,
                 open_count: 0,
                 tripped: None,
@@ -387,13 +386,12 @@ impl CallsSession {
     /// The next event; how the session ended when all have been seen. After that there is nothing.
     pub fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Result<TraceEvent, End>> {
         let mut seen = self.0.seen.lock();
-        if let Some(event) = seen.events.pop_front() {
-            seen.len -= event.len();
+        if let Some(event) = seen.events.pop() {
             return Poll::Ready(Ok(event));
         }
         match seen.tripped {
             Some(tripped) if seen.open_count == 0 => {
-                Poll::Ready(Err(End { tripped, missed_count: seen.missed_count, cost: self.cost() }))
+                Poll::Ready(Err(End { tripped, missed_count: seen.events.missed_count(), cost: self.cost() }))
             }
             _ => {
                 seen.viewer = Some(cx.waker().clone());
@@ -411,7 +409,7 @@ impl CallsSession {
     /// How many events there was no room for.
     #[must_use]
     pub fn missed_count(&self) -> u64 {
-        self.0.seen.lock().missed_count
+        self.0.seen.lock().events.missed_count()
     }
 }
 

@@ -36,7 +36,7 @@ struct State {
     followers: Vec<Follower>,
     /// Calls that have left `open` and wait for their answers.
     unanswered_count: usize,
-    ended: VecDeque<Ended>,
+    ended: VecDeque<PastFrame>,
 }
 
 impl State {
@@ -49,7 +49,7 @@ impl State {
     }
 
     /// Keeps a frame that has ended for a while.
-    fn keep(&mut self, ended: Ended) {
+    fn keep(&mut self, ended: PastFrame) {
         if self.ended.len() == ENDED_COUNT_MAX {
             self.ended.pop_front();
         }
@@ -78,7 +78,7 @@ impl Follower {
         kind: FrameKind,
         name: Cow<'static, str>,
         (start_ns, end_ns): (u64, u64),
-        calls: &[Ended],
+        calls: &[PastFrame],
     ) {
         let mut tree = self.session.tree.lock();
         self.cursor.enter(&mut tree, kind, name, start_ns);
@@ -102,7 +102,7 @@ impl Follower {
 
 /// A call or a wait that has ended.
 #[derive(Debug, Clone)]
-pub(super) struct Ended {
+pub(super) struct PastFrame {
     kind: FrameKind,
     name: Cow<'static, str>,
     depth: usize,
@@ -192,7 +192,7 @@ impl Trail {
             state.charge(now_ns);
             state.followers.retain(|follower| follower.cursor.depth() > 0);
             if self.is_thread || state.unanswered_count > 0 {
-                state.keep(Ended::of(frame, depth, now_ns));
+                state.keep(PastFrame::of(frame, depth, now_ns));
             }
         }
     }
@@ -210,7 +210,7 @@ impl Trail {
         }
         state.unanswered_count += 1;
         if let Some(frame) = state.open.pop() {
-            state.keep(Ended::of(frame, depth, now_ns));
+            state.keep(PastFrame::of(frame, depth, now_ns));
         }
         leaving
     }
@@ -245,7 +245,7 @@ impl Trail {
 
     /// What it did in a time, outermost calls first: those that have ended and those that are open. But for calls of a name, and what is
     /// below them.
-    fn calls_within(&self, start_ns: u64, end_ns: u64, but_for: Option<&str>) -> Vec<Ended> {
+    fn calls_within(&self, start_ns: u64, end_ns: u64, but_for: Option<&str>) -> Vec<PastFrame> {
         let is_meant = |name: &str| but_for.is_none_or(|other| name != other);
         let state = self.state.lock();
         let mut calls = Vec::new();
@@ -262,7 +262,7 @@ impl Trail {
         }
         let open =
             state.open.iter().enumerate().take_while(|(_, frame)| is_meant(&frame.name) && frame.start_ns < end_ns);
-        calls.extend(open.map(|(depth, frame)| Ended {
+        calls.extend(open.map(|(depth, frame)| PastFrame {
             kind: frame.kind,
             name: frame.name.clone(),
             depth,
@@ -279,9 +279,9 @@ impl Trail {
     }
 }
 
-impl Ended {
-    fn of(frame: OpenFrame, depth: usize, end_ns: u64) -> Ended {
-        Ended { kind: frame.kind, name: frame.name, depth, start_ns: frame.start_ns, end_ns }
+impl PastFrame {
+    fn of(frame: OpenFrame, depth: usize, end_ns: u64) -> PastFrame {
+        PastFrame { kind: frame.kind, name: frame.name, depth, start_ns: frame.start_ns, end_ns }
     }
 
     /// What it is to a task that waited meanwhile.
@@ -322,13 +322,13 @@ impl Worker {
     }
 
     /// What was done in a time.
-    pub(super) fn calls_within(&self, start_ns: u64, end_ns: u64) -> Vec<Ended> {
+    pub(super) fn calls_within(&self, start_ns: u64, end_ns: u64) -> Vec<PastFrame> {
         let mut calls = self.tasks.iter().map(|task| task.calls_within(start_ns, end_ns, self.but_for));
         calls.find(|calls| !calls.is_empty()).unwrap_or_default()
     }
 
     /// What was done since a frame of a task began.
-    fn calls(&self, of: &Mutex<State>, depth: usize, now_ns: u64) -> Vec<Ended> {
+    fn calls(&self, of: &Mutex<State>, depth: usize, now_ns: u64) -> Vec<PastFrame> {
         if self.tasks.is_empty() {
             return Vec::new();
         }
@@ -344,7 +344,7 @@ impl Worker {
 }
 
 /// Notes calls of another task in the time of a wait, below it.
-fn note_elsewhere(calls: &[Ended], cursor: &mut Cursor, tree: &mut Tree, start_ns: u64, end_ns: u64) {
+fn note_elsewhere(calls: &[PastFrame], cursor: &mut Cursor, tree: &mut Tree, start_ns: u64, end_ns: u64) {
     let mut open: Vec<(usize, u64)> = Vec::new();
     for call in calls {
         while let Some((depth, ended_ns)) = open.last().copied()

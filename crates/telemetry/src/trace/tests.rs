@@ -205,7 +205,7 @@ fn a_call_is_followed_across_its_awaits_and_into_the_thread_that_it_waits_for() 
             done.send(()).expect("it is waited for");
         }
     });
-    let waited = Waited { kind: WaitKind::Disk, name: "the commit", threads: &["a journal"] };
+    let waited = WaitReason { kind: WaitKind::Disk, name: "the commit", threads: &["a journal"] };
     let request = async {
         drop(SORT.enter(|_| {}));
         let (done, is_done) = tokio::sync::oneshot::channel();
@@ -220,7 +220,7 @@ fn a_call_is_followed_across_its_awaits_and_into_the_thread_that_it_waits_for() 
         .await;
         7
     };
-    let followed = Followed {
+    let followed = CallDescription {
         name: || "a request".to_owned(),
         arguments: |_: &mut Arguments| {},
         result: |n: &i32| n.to_string(),
@@ -267,7 +267,7 @@ fn a_call_is_followed_until_its_answer_while_its_task_works_on() {
     let journal = std::thread::Builder::new().name("the journal of a test".to_owned());
     let journal = journal.spawn(|| drop(COMMIT.enter(|_| {}))).expect("there are threads");
     journal.join().expect("it ends");
-    let disk = Waited { kind: WaitKind::Disk, name: "the disk", threads: &["not there", "the journal of a test"] };
+    let disk = WaitReason { kind: WaitKind::Disk, name: "the disk", threads: &["not there", "the journal of a test"] };
     let durable_at = Instant::now();
     first.waited(&disk, durable_at);
     // What was before the end of the last wait is none.
@@ -305,14 +305,14 @@ fn not_more_calls_are_followed_to_their_answers_than_may_be() {
         call.returns(|| "ok".to_owned());
         call.answered_later()
     };
-    let followed: Vec<_> = (0..UNANSWERED_COUNT_MAX).map(|_| begin()).collect();
+    let followed: Vec<_> = (0..PENDING_ANSWER_COUNT_MAX).map(|_| begin()).collect();
     assert!(followed.iter().all(Option::is_some));
-    assert_eq!(seen(&session).len(), UNANSWERED_COUNT_MAX);
+    assert_eq!(seen(&session).len(), PENDING_ANSWER_COUNT_MAX);
     assert!(begin().is_none());
     let told = "test::declare --> ok (the answer is not waited for: 1024 others are)";
     assert_eq!(seen(&session), ["test::declare()", told]);
     drop(followed);
-    assert_eq!(seen(&session).len(), UNANSWERED_COUNT_MAX);
+    assert_eq!(seen(&session).len(), PENDING_ANSWER_COUNT_MAX);
     assert!(begin().is_some());
 }
 

@@ -33,7 +33,7 @@ impl WaitKind {
 
 /// What a wait is for.
 #[derive(Debug, Clone, Copy)]
-pub struct Waited {
+pub struct WaitReason {
     /// Its kind.
     pub kind: WaitKind,
     /// Its name.
@@ -43,7 +43,7 @@ pub struct Waited {
 }
 
 /// Waits for a future, and says what for.
-pub async fn waiting<F: Future>(waited: Waited, future: F) -> F::Output {
+pub async fn waiting<F: Future>(waited: WaitReason, future: F) -> F::Output {
     if !is_active() {
         return future.await;
     }

@@ -7,7 +7,7 @@ use engine::Positions;
 use engine::lane::LaneNumber;
 use engine::pending_reads::READING;
 use engine::position::Marks;
-use telemetry::trace::{Call, Unanswered, WaitKind, Waited};
+use telemetry::trace::{Call, PendingAnswer, WaitKind, WaitReason};
 
 use super::{FollowedPublish, Until};
 use crate::front::confirms::ConfirmState;
@@ -15,7 +15,7 @@ use crate::front::{Front, Protocol};
 use crate::login::ASKING;
 
 /// What other nodes do that have to have it as well.
-const REPLICATION: Waited = Waited {
+const REPLICATION: WaitReason = WaitReason {
     kind: WaitKind::Socket,
     name: "replication to a majority of nodes",
     threads: &["cluster", "cluster work"],
@@ -89,7 +89,7 @@ impl<P: Protocol> Front<P> {
     }
 
     /// A call has waited for the journal, and was looked at only now.
-    fn has_become_durable(&self, call: &mut Unanswered, position: Positions, now: Instant) {
+    fn has_become_durable(&self, call: &mut PendingAnswer, position: Positions, now: Instant) {
         let engine = &self.broker.engine;
         let durable_at = engine.durable_since(position).unwrap_or(now).min(now);
         if engine.is_replicated() {
@@ -110,7 +110,7 @@ impl<P: Protocol> Front<P> {
         let now = Instant::now();
         let Some(answers) = self.stages.known_answers() else { return };
         let is_due =
-            |(_, until): &mut (Unanswered, Until)| matches!(until, Until::Durable(at) if durable.reach_all(*at));
+            |(_, until): &mut (PendingAnswer, Until)| matches!(until, Until::Durable(at) if durable.reach_all(*at));
         let due: Vec<_> = answers.methods.extract_if(.., is_due).collect();
         for (mut call, until) in due {
             if let Until::Durable(position) = until {

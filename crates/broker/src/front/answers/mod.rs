@@ -11,10 +11,10 @@ use std::time::Instant;
 
 use engine::Positions;
 use engine::lane::LaneNumber;
-use telemetry::trace::{Unanswered, WaitKind, Waited};
+use telemetry::trace::{PendingAnswer, WaitKind, WaitReason};
 
 /// Until the kernel has all of the answer.
-const CLIENT: Waited = Waited { kind: WaitKind::Socket, name: "the client", threads: &[] };
+const CLIENT: WaitReason = WaitReason { kind: WaitKind::Socket, name: "the client", threads: &[] };
 
 /// Calls that are to be answered.
 #[derive(Debug, Default)]
@@ -22,14 +22,14 @@ pub(super) struct Answers {
     /// Publishes to be confirmed, as they came: first those of which it is known where they are durable.
     publishes: VecDeque<FollowedPublish>,
     /// The methods whose answers everything else waits for: one, or several that define something.
-    methods: Vec<(Unanswered, Until)>,
+    methods: Vec<(PendingAnswer, Until)>,
     /// Those whose answers are in the output.
-    leaving: Vec<Unanswered>,
+    leaving: Vec<PendingAnswer>,
 }
 
 #[derive(Debug)]
 struct FollowedPublish {
-    call: Unanswered,
+    call: PendingAnswer,
     lane: LaneNumber,
     confirm_seq: u64,
     /// Where it is durable, once it has been brought to its queues.

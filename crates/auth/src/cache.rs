@@ -33,7 +33,7 @@ struct CachedAnswer {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct CacheKey {
     user: String,
-    /// For a question about a vhost: the back end is told the address.
+    /// For a question about a vhost: the back end gets the address.
     address: Option<IpAddr>,
     question: Question,
 }

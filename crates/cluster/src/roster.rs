@@ -217,7 +217,7 @@ impl Roster {
     /// # Errors
     ///
     /// It is not the one that is known by that name.
-    pub fn hear(
+    pub fn update(
         &mut self,
         identity: &Identity,
         version: Option<&str>,

@@ -4,7 +4,7 @@
 //! cannot be escaped. So a name cannot end with one: it would hide what comes after the name. Backslashes at the end are left out.
 //!
 //! Control characters are written as in source code, `\n` and so on: no reader takes all of them, a line feed ends a line, and a name
-//! with one is still told from a name with a space.
+//! with one is still distinguished from a name with a space.
 
 use std::fmt::Write as _;
 

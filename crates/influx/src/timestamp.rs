@@ -5,7 +5,7 @@ use std::time::Duration;
 /// What timestamps count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
-    /// Nanoseconds: what readers expect who are told nothing else.
+    /// Nanoseconds: what readers expect unless the request says otherwise.
     #[default]
     Nanoseconds,
     /// Microseconds.

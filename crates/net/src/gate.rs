@@ -23,7 +23,7 @@ pub struct Gate {
 
 #[derive(Debug)]
 struct TcpGate {
-    /// Gone with the listener.
+    /// Dropped with the listener.
     socket: Weak<Socket>,
     address: SocketAddr,
     backlog: i32,

@@ -194,7 +194,7 @@ impl Listener {
     /// The next connection.
     ///
     /// When the process has run out of file descriptors the waiting connection is accepted on a spare one and closed at
-    /// once, `on_refusal` is told, and accepting goes on. While it is suspended there is none.
+    /// once, `on_refusal` is called, and accepting goes on. While it is suspended there is none.
     pub async fn accept(&mut self, mut on_refusal: impl FnMut(&io::Error)) -> (Stream, SocketAddr) {
         loop {
             if self.is_stale {

@@ -21,7 +21,7 @@ use crate::websocket::WebSocketStream;
 pub enum Stream {
     /// Plain TCP.
     Tcp(TcpStream),
-    /// Plain TCP through a proxy that told whose connection it is.
+    /// Plain TCP through a proxy that says whose connection it is.
     Proxied(Box<ProxiedStream>),
     /// TLS over TCP.
     Tls(Box<TlsStream>),
@@ -37,7 +37,7 @@ pub enum Stream {
 #[derive(Debug)]
 pub struct ProxiedStream {
     pub(crate) tcp: TcpStream,
-    /// As the proxy told them, as far as it is believed.
+    /// As the proxy says, as far as it is believed.
     pub(crate) endpoints: Endpoints,
 }
 
@@ -45,11 +45,11 @@ pub struct ProxiedStream {
 #[derive(Debug)]
 pub struct TlsStream {
     pub(crate) tls: tokio_rustls::TlsStream<TcpStream>,
-    /// As a proxy told them, as far as it is believed.
+    /// As a proxy says, as far as it is believed.
     pub(crate) endpoints: Option<Endpoints>,
 }
 
-/// What another node has passed on: its own connection, and what it told of its client's.
+/// What another node has passed on: its own connection, and what it says of its client's.
 #[derive(Debug)]
 pub struct ForwardedStream {
     carrier: Stream,
@@ -114,7 +114,7 @@ impl Stream {
         tcp_info::tcp_info(self.tcp()?)
     }
 
-    /// Has the kernel notice that the other side is gone. A wish: a socket that refuses still works.
+    /// Has the kernel notice that the other side has ended. A wish: a socket that refuses still works.
     pub fn keep_alive(&self, liveness: Liveness) {
         const PROBES: u32 = 3;
         let Some(tcp) = self.tcp() else { return };
@@ -139,7 +139,7 @@ impl Stream {
         }
     }
 
-    /// The other side's address: the client's, not the proxy's or the other node's, if one of them told it. Over a Unix-domain socket,
+    /// The other side's address: the client's, not the proxy's or the other node's, if one of them said so. Over a Unix-domain socket,
     /// which has none, it is this host's, with port 0.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match self {
@@ -152,7 +152,7 @@ impl Stream {
         }
     }
 
-    /// This side's address: where the client connected to, if there is a proxy that told it.
+    /// This side's address: where the client connected to, if there is a proxy that said so.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Tcp(tcp) => tcp.local_addr(),

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::{Listener, Stream};
 
-    /// A directory that is gone after the test.
+    /// A directory that is removed after the test.
     struct Directory(PathBuf);
 
     impl Directory {

@@ -49,7 +49,7 @@ pub struct BindingRef<'a> {
     pub is_durable: bool,
 }
 
-/// A binding that is gone, with all that is needed to name it in the definitions and in events.
+/// A binding that was deleted, with all that is needed to name it in the definitions and in events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedBinding {
     /// The exchange from which messages came.

@@ -156,7 +156,7 @@ impl ConsistentHash {
         let key_hash = self.hash(message);
         let score = |share: &Share| logarithm(combine(key_hash, share.name_hash)) * share.weight_inverse;
         let ranked = self.shares.iter().map(|share| (score(share), share));
-        // Two that score the same are told apart by their names, so that the order of binding does not matter here either.
+        // Two that score the same are ordered by their names, so that the order of binding does not matter here either.
         let best = ranked.max_by(|(a, one), (b, other)| a.total_cmp(b).then(one.name_hash.cmp(&other.name_hash)));
         if let Some((_, share)) = best {
             reached.add(share.node);

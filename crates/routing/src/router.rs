@@ -73,7 +73,7 @@ impl Router {
         matches!(self, Self::RecentHistory(_))
     }
 
-    /// Whether it has to be told the names of destinations.
+    /// Whether it needs the names of destinations.
     pub(crate) fn wants_names(&self) -> bool {
         matches!(self, Self::ConsistentHash(_) | Self::ModulusHash(_))
     }

@@ -13,8 +13,8 @@
 //!   at its own ticks. A sample stands for all that its thread has worked since the one before.
 //! - A stack is walked by frame pointers, within the thread's own stack: whatever these are, no other memory is read.
 //!   Code without them (parts of the C library, assembly) loses a caller, never more.
-//! - The ring has a fixed size, is mapped while a session runs, and is gone after it. What has no room in it is counted as dropped.
-//! - There is one session at a time. It ends at its time, when it is told to, or when its viewer has gone.
+//! - The ring has a fixed size, is mapped while a session runs, and unmapped after it. What has no room in it is counted as dropped.
+//! - There is one session at a time. It ends at its time, when it is stopped, or when its viewer has left.
 //! - All of the handler is safe for a signal: it calls nothing, takes no lock and allocates nothing.
 //!
 //! Deliberately absent: symbols. Only Linux on 64-bit x86 and ARM is known; elsewhere a session cannot be started.

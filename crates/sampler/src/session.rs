@@ -62,7 +62,7 @@ impl std::error::Error for StartError {}
 pub enum End {
     /// Its time was over.
     Time,
-    /// It was told to.
+    /// The viewer has stopped it.
     Stopped,
     /// Its viewer wanted no more.
     ViewerGone,
@@ -75,7 +75,7 @@ pub struct Summary {
     pub end: End,
     /// How long it was.
     pub time: Duration,
-    /// Samples that the viewer was told of.
+    /// Samples that the viewer got.
     pub sample_count: u64,
     /// Samples that had no room, and those that the viewer did not want before the end.
     pub dropped_count: u64,
@@ -185,7 +185,7 @@ struct Running {
     is_stopped: Arc<AtomicBool>,
     ends_at: Instant,
     sample_count: u64,
-    /// Given back when timers and handlers have ended, and so before the viewer is told of the end: from then on there may be another.
+    /// Given back when timers and handlers have ended, and so before the viewer gets the end: from then on there may be another.
     place: Option<Place>,
     viewer: Box<dyn Viewer>,
 }

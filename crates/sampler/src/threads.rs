@@ -29,11 +29,11 @@ enum Clock {
 
 struct Known {
     _clock: Clock,
-    /// What it was told to be called; None when it has been read twice.
+    /// The name that the viewer got; None when it has been read twice.
     name: Option<String>,
 }
 
-/// A thread that is looked at from now on, or has another name than was told.
+/// A thread that is looked at from now on, or has another name than the viewer knows.
 pub(crate) struct NamedThread {
     /// As the kernel has it.
     pub(crate) number: u32,

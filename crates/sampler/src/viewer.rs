@@ -1,4 +1,4 @@
-//! Who is told what was seen.
+//! What a viewer gets of what was seen.
 
 use crate::modules::Module;
 use crate::session::Summary;
@@ -30,7 +30,7 @@ pub struct Sample<'a> {
     pub is_cut: bool,
 }
 
-/// Is told by the session's thread.
+/// Called by the session's thread.
 pub trait Viewer: Send {
     /// What it wants now.
     fn wish(&mut self) -> Wish;

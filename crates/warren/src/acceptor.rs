@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::connection_limiter::{ConnectionLimiter, ConnectionPermits, OUT_OF_FILES};
 
-/// Connections that are closed before they are served are told of once in so long, each listener for itself.
+/// Connections that are closed before they are served are logged once in so long, each listener for itself.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A listener, open, and what its connections go through.

@@ -103,7 +103,7 @@ struct RotatedFile {
     len: u64,
     len_max: u64,
     kept_count: u64,
-    /// The last attempt to put it aside failed, which was told.
+    /// The last attempt to put it aside failed, which was logged.
     is_stuck: bool,
 }
 
@@ -135,7 +135,7 @@ impl RotatedFile {
                 self.is_stuck = true;
                 tracing::error!(path = %self.path.display(), %error, "rotating the audit log failed, it keeps growing");
             }
-            Err(_) => {} // told already
+            Err(_) => {} // logged already
         }
     }
 

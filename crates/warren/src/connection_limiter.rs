@@ -25,7 +25,7 @@ impl ConnectionLimiter {
     }
 
     fn take(&self) -> Option<ConnectionPermit> {
-        // Of who comes at the same time, one may be turned away although the other has just gone: no harm.
+        // Of two connections at the same time, one may be refused although the other has just ended: no harm.
         if self.taken.fetch_add(1, Ordering::Relaxed) >= self.max {
             self.taken.fetch_sub(1, Ordering::Relaxed);
             return None;

@@ -69,7 +69,7 @@ impl Visit for Line<'_> {
     }
 }
 
-/// Whether it needs no quotes to be told from what stands around it.
+/// Whether it needs no quotes to be distinguished from what stands around it.
 fn is_word(value: &str) -> bool {
     !value.is_empty() && value.chars().all(|char| is_printable(char) && !matches!(char, ' ' | '"' | '=' | '\\'))
 }

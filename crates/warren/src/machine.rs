@@ -86,7 +86,7 @@ pub(crate) fn release_memory() {
 pub(crate) fn allocated_len() -> u64 {
     let mut committed = 0;
     let null = std::ptr::null_mut();
-    // SAFETY: writes one number, to a place that is there; for all others it is told that they are not wanted.
+    // SAFETY: writes one number, to a place that is there; for all others it is given that they are not wanted.
     unsafe { libmimalloc_sys::mi_process_info(null, null, null, null, null, &raw mut committed, null, null) };
     committed as u64
 }

@@ -174,7 +174,7 @@ fn ended(result: anyhow::Result<()>) -> ExitCode {
     }
 }
 
-/// An error and what caused it. A cause that the error before has told already is not told again. It may be about what is in a file: a
+/// An error and what caused it. A cause that the error before has named already is left out. It may be about what is in a file: a
 /// terminal is to show that, not to obey.
 fn in_one_line(error: &anyhow::Error) -> String {
     let line = error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.is_empty() {

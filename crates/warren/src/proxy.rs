@@ -21,7 +21,7 @@ use crate::signals::Signals;
 use crate::tls::TlsFiles;
 use crate::{bind, config_files, in_one_line, logging, machine};
 
-/// Runs the proxy until it is told to stop.
+/// Runs the proxy until a signal stops it.
 pub(crate) fn main(words: &[String]) -> ExitCode {
     let line = match CommandLine::parse(words) {
         Ok(Invocation::Run(line)) => line,
@@ -51,17 +51,17 @@ fn print(text: &str) -> ExitCode {
 fn run(line: &CommandLine) -> Result<()> {
     let (config, warnings) = load(line)?;
     let log_level = logging::start(&config.log);
-    tell(warnings);
+    log_warnings(warnings);
     let files = net::raise_open_files_limit();
     tracing::debug!(limit = files.limit, "limit of open files raised");
-    tell_of_files(&config, files);
+    log_file_limit(&config, files);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
     runtime.block_on(serve(line, config, &log_level))
 }
 
 /// Says where clients are permitted for whom there are no files.
-fn tell_of_files(config: &Config, files: OpenFiles) {
+fn log_file_limit(config: &Config, files: OpenFiles) {
     let Some(limit) = files.limit else { return };
     let options = &config.guard;
     let wanted = (!options.is_alarm_only).then_some(options.connection_max).filter(|max| *max > 0);
@@ -85,7 +85,7 @@ fn load(line: &CommandLine) -> Result<(Config, Vec<Warning>)> {
     Config::parse(&sources, &config_files::environment(), line).map_err(|error| anyhow!("{error}"))
 }
 
-fn tell(warnings: Vec<Warning>) {
+fn log_warnings(warnings: Vec<Warning>) {
     for warning in warnings {
         tracing::warn!(%warning, "configuration accepted with a remark");
     }
@@ -175,9 +175,9 @@ fn open_spool(options: spool::Options) -> Result<Arc<Spool>> {
 /// Reads the configuration again, and sets what can be set while the proxy runs.
 fn reload(line: &CommandLine, current: &RefCell<Config>, handle: &Handle, log_level: &LogLevelHandle) -> Result<()> {
     let (newer, warnings) = load(line)?;
-    tell(warnings);
+    log_warnings(warnings);
     let (config, warnings) = current.borrow().reloaded(&newer).map_err(|error| anyhow!("{error}"))?;
-    tell(warnings);
+    log_warnings(warnings);
     handle.configure(upstreams(&config)?, config.balance.clone(), config.guard.clone(), &config.switchboard)?;
     drain_as_configured(&current.borrow().upstreams, &config.upstreams, handle);
     log_level.set(config.log.level);

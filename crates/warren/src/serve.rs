@@ -17,14 +17,14 @@ use crate::signals::Signals;
 use crate::tls::TlsFiles;
 use crate::{ServeArgs, cluster, config_files, logging, machine, service_manager};
 
-/// Runs the broker until it is told to stop.
+/// Runs the broker until a signal stops it.
 pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
     let (config, remarks) = config_files::load(args.config.as_deref(), &args.sets)?;
     let data_dir = args.data_dir.clone().unwrap_or_else(|| PathBuf::from(&config.store.data_dir));
     start(config, remarks, &data_dir)
 }
 
-/// Runs a broker with this configuration until it is told to stop. `remarks` are what there is to say of where it is from.
+/// Runs a broker with this configuration until a signal stops it. `remarks` are what there is to say of where it is from.
 pub(crate) fn start(mut config: Config, remarks: Vec<String>, data_dir: &Path) -> Result<()> {
     let started_at = Instant::now();
     // First of all: an operator who starts a process may end it at every moment.
@@ -33,7 +33,7 @@ pub(crate) fn start(mut config: Config, remarks: Vec<String>, data_dir: &Path) -
     let config = Arc::new(config);
     let log_level = logging::start(&config.log);
     for remark in remarks {
-        // Told even where the same configuration has switched the log off.
+        // Printed even where the same configuration has switched the log off.
         if tracing::enabled!(tracing::Level::WARN) {
             tracing::warn!(warning = %remark, "configuration accepted with a remark");
         } else {
@@ -81,7 +81,7 @@ async fn run(
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
     let mut node = Node::new(config.clone(), data_dir, listeners, connection_max, log_level.into_control())?;
     node.start_broker(store, recovered).await?;
-    // A caller that is answered, over HTTP or AMQP, may tell it to stop.
+    // A caller that is answered, over HTTP or AMQP, may stop it.
     let mut signals = starting.ready().await?;
     node.listen();
     let watching = tokio::spawn(tls_files.clone().watch());

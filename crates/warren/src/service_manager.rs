@@ -1,5 +1,5 @@
-//! What the service manager that has started this process is told: systemd's protocol, datagrams of `NAME=value` to the socket that
-//! `NOTIFY_SOCKET` names. Without that variable nothing is told.
+//! What the service manager that has started this process is notified of: systemd's protocol, datagrams of `NAME=value` to the socket that
+//! `NOTIFY_SOCKET` names. Without that variable nothing is sent.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt as _;
@@ -7,16 +7,16 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// Tells that clients are listened to.
 pub(crate) fn ready() {
-    tell("READY=1\nSTATUS=listening");
+    notify("READY=1\nSTATUS=listening");
 }
 
 /// Tells that the end has begun.
 pub(crate) fn stopping() {
-    tell("STOPPING=1\nSTATUS=stopping");
+    notify("STOPPING=1\nSTATUS=stopping");
 }
 
 /// A manager that does not listen is no reason to serve no client.
-fn tell(text: &str) {
+fn notify(text: &str) {
     let Some(place) = std::env::var("NOTIFY_SOCKET").ok().filter(|place| !place.is_empty()) else { return };
     if let Err(error) = send(&place, text) {
         tracing::warn!(%place, %error, "notifying the service manager failed");

@@ -24,17 +24,17 @@ impl TlsFiles {
         Ok(tls)
     }
 
-    /// Reads all of them again. What is broken is told, and the old files stay in force.
+    /// Reads all of them again. What is broken is logged, and the old files stay in force.
     pub(crate) fn reload(&self) {
         for (prefix, tls) in &self.0 {
-            tell(prefix, tls.reload().map(|()| Reload::Reloaded));
+            log_reload(prefix, tls.reload().map(|()| Reload::Reloaded));
         }
     }
 
     /// Reads again what has changed.
     fn reload_changed(&self) {
         for (prefix, tls) in &self.0 {
-            tell(prefix, tls.reload_if_changed());
+            log_reload(prefix, tls.reload_if_changed());
         }
     }
 
@@ -51,7 +51,7 @@ impl TlsFiles {
     }
 }
 
-fn tell(prefix: &str, outcome: Result<Reload, TlsSetupError>) {
+fn log_reload(prefix: &str, outcome: Result<Reload, TlsSetupError>) {
     match outcome {
         Ok(Reload::Unchanged) => {}
         Ok(Reload::Reloaded) => tracing::info!(prefix, "certificates and keys reloaded"),

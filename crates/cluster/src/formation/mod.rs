@@ -323,7 +323,7 @@ impl Formation {
     /// A peer has answered.
     pub fn answered(&mut self, number: u64, reply: Reply) {
         if let Some(peer) = self.asked.remove(&number) {
-            self.hear(&peer, reply);
+            self.take_reply(&peer, reply);
         }
     }
 

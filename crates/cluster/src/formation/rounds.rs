@@ -25,7 +25,7 @@ impl Formation {
     pub fn run(&mut self, now: u64, orders: &mut Vec<Order>) {
         if let Some(why) = &self.gave_up {
             let order = Order::GiveUp(why.clone());
-            return self.tell(order, orders);
+            return self.push_once(order, orders);
         }
         match self.state {
             NodeState::Member(_) => return self.settle(Order::GoOn, orders),
@@ -38,7 +38,7 @@ impl Formation {
                 // There is no list: nothing that others could be doing meanwhile.
                 let order = Order::Found(self.draw);
                 self.stage = Stage::Settled;
-                return self.tell(order, orders);
+                return self.push_once(order, orders);
             }
             _ => {}
         }
@@ -54,11 +54,11 @@ impl Formation {
             Some(waiting @ WaitReason::Outside { .. }) => Some(waiting),
             _ => None,
         };
-        self.tell(order, orders);
+        self.push_once(order, orders);
     }
 
     /// What ends the formation is said once.
-    fn tell(&mut self, order: Order, orders: &mut Vec<Order>) {
+    fn push_once(&mut self, order: Order, orders: &mut Vec<Order>) {
         if self.last_end.as_ref() != Some(&order) {
             self.last_end = Some(order.clone());
             orders.push(order);
@@ -94,7 +94,7 @@ impl Formation {
                 let why = FormationFailure::Discovery { tries: self.failures, why };
                 self.gave_up = Some(why.clone());
                 self.stage = Stage::Settled;
-                return self.tell(Order::GiveUp(why), orders);
+                return self.push_once(Order::GiveUp(why), orders);
             }
             self.wait(WaitReason::Discovery { why }, orders);
         }
@@ -128,7 +128,7 @@ impl Formation {
         }
     }
 
-    pub(super) fn hear(&mut self, peer: &NodeName, reply: Reply) {
+    pub(super) fn take_reply(&mut self, peer: &NodeName, reply: Reply) {
         match (&mut self.stage, reply) {
             (Stage::Asking { waiting, .. }, Reply::Status(status)) if status.name == *peer => {
                 waiting.remove(peer);
@@ -172,11 +172,11 @@ impl Formation {
             Decision::GiveUp(why) => {
                 self.gave_up = Some(why.clone());
                 self.stage = Stage::Settled;
-                self.tell(Order::GiveUp(why), orders);
+                self.push_once(Order::GiveUp(why), orders);
             }
             Decision::Found(cluster) => {
                 self.stage = Stage::Settled;
-                self.tell(Order::Found(cluster), orders);
+                self.push_once(Order::Found(cluster), orders);
             }
             Decision::Join(peer) => {
                 if !matches!(&self.waiting, Some(WaitReason::Join { by, .. }) if *by == peer.name) {
@@ -352,7 +352,7 @@ impl Formation {
             match self.decide_by_chosen(&founder) {
                 Decision::Found(cluster) => {
                     self.stage = Stage::Settled;
-                    self.tell(Order::Found(cluster), orders);
+                    self.push_once(Order::Found(cluster), orders);
                 }
                 Decision::Wait(waiting) => {
                     self.stage = Stage::Idle { next_at: now + self.settings.interval_ms };

@@ -10,7 +10,7 @@ use consensus::{MemberId, Members};
 
 use super::loss::{KnownMember, find_loss};
 use super::plans::Plans;
-use super::report::{JoinReply, Report, Unwelcome};
+use super::report::{JoinReply, PeerRejection, Report};
 use crate::address::Address;
 use crate::formation::SeedNode;
 use crate::peers::PeerAddress;
@@ -156,20 +156,20 @@ impl Membership {
     }
 
     /// A node has reported who it is, and how far: an error is why it cannot be listened to.
-    pub(super) fn hear(
+    pub(super) fn take_report(
         &mut self,
         report: &Report,
         cluster: Option<ClusterId>,
         facts: &ReportFacts<'_>,
-    ) -> Result<ReportOutcome, Unwelcome> {
-        let stranger = |why: Stranger| Unwelcome::Stranger(why.to_string());
+    ) -> Result<ReportOutcome, PeerRejection> {
+        let stranger = |why: Stranger| PeerRejection::Stranger(why.to_string());
         let ReportFacts { own, members, last_report, promised, now_ms } = *facts;
         let Some(roster) = &mut self.roster else {
-            return Err(Unwelcome::Stranger(format!("{own} belongs to no cluster")));
+            return Err(PeerRejection::Stranger(format!("{own} belongs to no cluster")));
         };
         let is_new = members.voters.is_empty();
         if !is_new && !members.has(report.member) && !self.plans.expects(report.member) {
-            return Err(Unwelcome::Stranger(format!(
+            return Err(PeerRejection::Stranger(format!(
                 "{} no longer belongs to this cluster: reset it (warren ctl force_reset), and it may join as a new one",
                 report.name
             )));
@@ -193,7 +193,7 @@ impl Membership {
         let incarnation = roster.node(&report.name).map_or(0, |node| node.incarnation);
         // What is refused changes nothing of what is known: it is refused as often as it comes.
         if let Some(loss) = find_loss(report, KnownMember { incarnation, promised }) {
-            return Err(Unwelcome::Lost(loss));
+            return Err(PeerRejection::Lost(loss));
         }
         let identity = Identity {
             cluster,
@@ -202,8 +202,8 @@ impl Membership {
             incarnation: report.incarnation,
             level: report.level,
         };
-        let heard = roster.hear(&identity, Some(&report.version), now_ms, |_| true).map_err(stranger)?;
-        Ok(ReportOutcome::Taken(if is_changed { RosterUpdate::Changed } else { heard }))
+        let outcome = roster.update(&identity, Some(&report.version), now_ms, |_| true).map_err(stranger)?;
+        Ok(ReportOutcome::Taken(if is_changed { RosterUpdate::Changed } else { outcome }))
     }
 
     /// Learns from a peer's roster where other members of the group are.
@@ -329,43 +329,43 @@ mod tests {
         Membership::new(Some(roster))
     }
 
-    fn hear(
+    fn take_report(
         membership: &mut Membership,
         report: &Report,
         members: &Members,
         last_report: Option<&Report>,
         promised: u64,
-    ) -> Result<ReportOutcome, Unwelcome> {
+    ) -> Result<ReportOutcome, PeerRejection> {
         let facts = ReportFacts { own: &name('o'), members, last_report, promised, now_ms: 1 };
-        membership.hear(report, Some(cluster()), &facts)
+        membership.take_report(report, Some(cluster()), &facts)
     }
 
     #[test]
     fn a_report_counts_unless_a_later_one_came_before_it() {
         let (mut membership, members) = (membership(&[('a', 7)]), voters(&[1, 7]));
-        let first = hear(&mut membership, &report(), &members, None, 0);
+        let first = take_report(&mut membership, &report(), &members, None, 0);
         assert_eq!(first, Ok(ReportOutcome::Taken(RosterUpdate::Changed)), "its address and its start are news");
         let later = Report { number: 6, ..report() };
-        let again = hear(&mut membership, &later, &members, Some(&report()), 0);
+        let again = take_report(&mut membership, &later, &members, Some(&report()), 0);
         assert_eq!(again, Ok(ReportOutcome::Taken(RosterUpdate::Unchanged)));
-        assert_eq!(hear(&mut membership, &report(), &members, Some(&later), 0), Ok(ReportOutcome::Outdated));
+        assert_eq!(take_report(&mut membership, &report(), &members, Some(&later), 0), Ok(ReportOutcome::Outdated));
     }
 
     #[test]
     fn a_member_that_lost_what_it_promised_is_refused_and_nothing_of_it_is_kept() {
         let (mut membership, members) = (membership(&[('a', 7)]), voters(&[1, 7]));
-        let heard = hear(&mut membership, &report(), &members, None, 12);
-        assert!(matches!(heard, Err(Unwelcome::Lost(_))), "{heard:?}");
+        let outcome = take_report(&mut membership, &report(), &members, None, 12);
+        assert!(matches!(outcome, Err(PeerRejection::Lost(_))), "{outcome:?}");
         assert_eq!(membership.node(&name('a')).unwrap().incarnation, 0);
     }
 
     #[test]
     fn a_node_that_no_one_expects_is_a_stranger() {
         let mut membership = membership(&[]);
-        let heard = hear(&mut membership, &report(), &voters(&[1]), None, 0);
-        assert!(matches!(heard, Err(Unwelcome::Stranger(_))), "{heard:?}");
+        let outcome = take_report(&mut membership, &report(), &voters(&[1]), None, 0);
+        assert!(matches!(outcome, Err(PeerRejection::Stranger(_))), "{outcome:?}");
         membership.plans().add(Aim::Join(report().member));
-        assert!(hear(&mut membership, &report(), &voters(&[1]), None, 0).is_ok());
+        assert!(take_report(&mut membership, &report(), &voters(&[1]), None, 0).is_ok());
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl OwnNode {
         let identity = identity(&self.setup, self.id, Some(roster.cluster()));
         // It cannot be another's: then the roster would be another node's.
         let _ = roster.add(&self.setup.name, self.id.member, self.address.clone());
-        let _ = roster.hear(&identity, Some(&self.setup.version), clock_ms(), |_| true);
+        let _ = roster.update(&identity, Some(&self.setup.version), clock_ms(), |_| true);
     }
 
     /// The nodes that this directory knows, with this node where it is now.

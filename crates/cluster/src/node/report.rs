@@ -124,14 +124,14 @@ impl Report {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NodeReply {
     Known(Box<Report>, Roster),
-    Unknown(Unwelcome),
+    Unknown(PeerRejection),
     /// It belongs to no cluster itself, or not yet: it says nothing of another one's.
     NoCluster,
 }
 
 /// Why a node cannot be listened to, in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Unwelcome {
+pub(super) enum PeerRejection {
     /// It does not belong to the cluster.
     Stranger(String),
     /// It must not go on as the member that it was.
@@ -147,11 +147,11 @@ impl NodeReply {
                 report.put(&mut to);
                 to.extend_from_slice(&roster.encode());
             }
-            NodeReply::Unknown(Unwelcome::Stranger(sentence)) => {
+            NodeReply::Unknown(PeerRejection::Stranger(sentence)) => {
                 to.push(2);
                 put_text(&mut to, sentence, SENTENCE_LEN_MAX);
             }
-            NodeReply::Unknown(Unwelcome::Lost(sentence)) => {
+            NodeReply::Unknown(PeerRejection::Lost(sentence)) => {
                 to.push(3);
                 put_text(&mut to, sentence, SENTENCE_LEN_MAX);
             }
@@ -164,8 +164,8 @@ impl NodeReply {
         let mut reader = Reader(bytes);
         match reader.u8()? {
             1 => Ok(NodeReply::Known(Box::new(Report::read(&mut reader)?), Roster::decode(reader.rest())?)),
-            2 => Ok(NodeReply::Unknown(Unwelcome::Stranger(sentence(&mut reader)?))),
-            3 => Ok(NodeReply::Unknown(Unwelcome::Lost(sentence(&mut reader)?))),
+            2 => Ok(NodeReply::Unknown(PeerRejection::Stranger(sentence(&mut reader)?))),
+            3 => Ok(NodeReply::Unknown(PeerRejection::Lost(sentence(&mut reader)?))),
             4 => Ok(NodeReply::NoCluster),
             _ => Err(FrameError::Impossible("reply")),
         }
@@ -355,8 +355,8 @@ pub(super) mod tests {
         assert_eq!(Report::decode(&report().encode()).unwrap(), report());
         for reply in [
             NodeReply::Known(Box::new(report()), roster.clone()),
-            NodeReply::Unknown(Unwelcome::Stranger("a".to_owned())),
-            NodeReply::Unknown(Unwelcome::Lost("b".to_owned())),
+            NodeReply::Unknown(PeerRejection::Stranger("a".to_owned())),
+            NodeReply::Unknown(PeerRejection::Lost("b".to_owned())),
             NodeReply::NoCluster,
         ] {
             assert_eq!(NodeReply::decode(&reply.encode()).unwrap(), reply);

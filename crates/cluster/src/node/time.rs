@@ -40,7 +40,7 @@ struct LeaderTime {
 
 impl Estimate {
     /// It was asked and answered at these moments that it is `broker_ms`.
-    fn hear(&mut self, broker_ms: u64, asked_ms: u64, answered_ms: u64) {
+    fn add_answer(&mut self, broker_ms: u64, asked_ms: u64, answered_ms: u64) {
         let error_ms = answered_ms.saturating_sub(asked_ms);
         let is_better =
             |heard: &LeaderTime| error_ms <= heard.error_ms + answered_ms.saturating_sub(heard.at_ms) / DRIFT;
@@ -88,12 +88,12 @@ impl GroupTime {
     /// The broker's time is this, by the broker on this node.
     pub(super) fn set(&self, broker_ms: u64) {
         let now = Instant::now();
-        self.hear(broker_ms, now, now);
+        self.add_answer(broker_ms, now, now);
     }
 
     /// The leader was asked and has answered.
-    pub(super) fn hear(&self, broker_ms: u64, asked_at: Instant, answered_at: Instant) {
-        self.estimate.lock().hear(broker_ms, self.counted_ms(asked_at), self.counted_ms(answered_at));
+    pub(super) fn add_answer(&self, broker_ms: u64, asked_at: Instant, answered_at: Instant) {
+        self.estimate.lock().add_answer(broker_ms, self.counted_ms(asked_at), self.counted_ms(answered_at));
     }
 
     /// How far it is ahead of this machine's clock, which shows `wall_ms`, if that is estimate.
@@ -128,7 +128,7 @@ mod tests {
         let mut estimate = Estimate::default();
         assert_eq!(estimate.ahead_ms(0, START), None);
         // Its own clock is five minutes ahead of the leader's.
-        estimate.hear(START, 10_000, 10_002);
+        estimate.add_answer(START, 10_000, 10_002);
         let wall = START + 5 * MINUTE;
         assert_eq!(estimate.ahead_ms(10_002, wall), Some(-5 * MINUTE as i64));
         assert_eq!(estimate.ahead_ms(40_002, wall + 30_000), Some(-5 * MINUTE as i64), "time passes on both");
@@ -138,12 +138,12 @@ mod tests {
     #[test]
     fn an_answer_that_took_long_counts_for_nothing() {
         let mut estimate = Estimate::default();
-        estimate.hear(START, 0, 2);
+        estimate.add_answer(START, 0, 2);
         // This process stood for half a minute while the answer was there.
-        estimate.hear(START + 1000, 1000, 31_000);
+        estimate.add_answer(START + 1000, 1000, 31_000);
         assert_eq!(estimate.ahead_ms(31_000, START + 30_998), Some(0));
         // After a while one is taken that took a little longer: clocks go apart.
-        estimate.hear(START + 60_000, 60_000, 60_010);
+        estimate.add_answer(START + 60_000, 60_000, 60_010);
         assert_eq!(estimate.ahead_ms(60_010, START + 60_000), Some(0));
     }
 
@@ -152,9 +152,9 @@ mod tests {
         let mut estimate = Estimate { heard: None, kept_ms: Some(7000) };
         assert_eq!(estimate.ahead_ms(5, START), Some(7000));
         assert_eq!(estimate.take_change(5, START), None, "nothing was heard");
-        estimate.hear(START + 7500, 5, 5);
+        estimate.add_answer(START + 7500, 5, 5);
         assert_eq!(estimate.take_change(5, START), None, "it is what was kept, as far as matters");
-        estimate.hear(START + 9000, 6, 6);
+        estimate.add_answer(START + 9000, 6, 6);
         assert_eq!((estimate.take_change(6, START), estimate.take_change(6, START)), (Some(9000), None));
         assert_eq!(Estimate::default().kept_ms, None);
     }

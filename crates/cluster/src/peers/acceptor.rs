@@ -44,7 +44,7 @@ pub(super) async fn accept(shared: Arc<Shared>, mut listener: Listener) {
         let (number, evicted) = unproved.lock().enter(address.ip().to_canonical(), task.clone());
         if let Some((from, oldest)) = evicted {
             oldest.abort();
-            shared.tell(&format!(
+            shared.log_once(&format!(
                 "connections are closed that have not said yet which node they are of: there are too many, most of them of {from}"
             ));
         }
@@ -133,7 +133,7 @@ async fn admit(
     let refuse = |reason: &str| {
         let sentence = format!("{remote} cannot be linked with {name}: {reason}");
         shared.strangers.count_failure(&sentence);
-        shared.tell(&sentence);
+        shared.log_once(&sentence);
     };
     let tls = shared.tls.as_ref().map(|tls| (tls.server(), HANDSHAKE_TIMEOUT));
     let mut stream = match (Admission { tls, ..Admission::default() }).admit(stream).await {
@@ -166,9 +166,9 @@ async fn admit(
                 HandshakeError::Refused { refusal: Refusal::NoPeer { .. }, .. } => tracing::debug!("{sentence}"),
                 // Each has bytes of its own, and says no more than the first.
                 HandshakeError::Foreign(ForeignProtocol::Unknown(_)) | HandshakeError::Garbled(_) => {
-                    shared.tell_as(&format!("{remote} is no node"), &sentence);
+                    shared.log_once_as(&format!("{remote} is no node"), &sentence);
                 }
-                _ => shared.tell(&sentence),
+                _ => shared.log_once(&sentence),
             }
         }
         Err(_) => refuse("it says nothing"),

@@ -205,7 +205,7 @@ pub(super) async fn keep_connected(shared: Arc<Shared>, peer: Arc<PeerState>, la
                     back_off = BackOff(Duration::ZERO);
                 }
             }
-            Err(error) => tell(&shared, &peer, lane, error),
+            Err(error) => report_failure(&shared, &peer, lane, error),
         }
         tokio::select! {
             () = sleep(back_off.next()) => {}
@@ -216,7 +216,7 @@ pub(super) async fn keep_connected(shared: Arc<Shared>, peer: Arc<PeerState>, la
 }
 
 /// All three lanes fail for the same reason, if not in the same words: one of them is enough to tell the operator and the handler.
-fn tell(shared: &Shared, peer: &PeerState, lane: Lane, error: ConnectError) {
+fn report_failure(shared: &Shared, peer: &PeerState, lane: Lane, error: ConnectError) {
     let ConnectError { sentence, kind } = error;
     peer.counters.count_failure(&sentence);
     if lane != Lane::Votes {

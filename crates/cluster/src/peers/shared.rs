@@ -93,12 +93,12 @@ impl Shared {
     }
 
     /// Logs that a connection came to nothing, unless the same was logged just now.
-    pub(super) fn tell(&self, sentence: &str) {
-        self.tell_as(sentence, sentence);
+    pub(super) fn log_once(&self, sentence: &str) {
+        self.log_once_as(sentence, sentence);
     }
 
     /// The same of one of many sentences that mean the same.
-    pub(super) fn tell_as(&self, meaning: &str, sentence: &str) {
+    pub(super) fn log_once_as(&self, meaning: &str, sentence: &str) {
         let now = Instant::now();
         let mut logged = self.logged.lock();
         if logged.len() >= LOGGED_COUNT_MAX {

@@ -25,19 +25,19 @@ fn roster() -> Roster {
     roster
 }
 
-fn hear(roster: &mut Roster, identity: &Identity, connected: &[u64]) -> Result<RosterUpdate, Stranger> {
-    roster.hear(identity, Some("1.0"), 99, |member| connected.contains(&member.get()))
+fn update(roster: &mut Roster, identity: &Identity, connected: &[u64]) -> Result<RosterUpdate, Stranger> {
+    roster.update(identity, Some("1.0"), 99, |member| connected.contains(&member.get()))
 }
 
 #[test]
 fn a_hello_is_kept_once() {
     let mut roster = roster();
-    assert_eq!(hear(&mut roster, &identity('b'), &[]), Ok(RosterUpdate::Changed));
-    assert_eq!(hear(&mut roster, &identity('b'), &[2]), Ok(RosterUpdate::Unchanged));
+    assert_eq!(update(&mut roster, &identity('b'), &[]), Ok(RosterUpdate::Changed));
+    assert_eq!(update(&mut roster, &identity('b'), &[2]), Ok(RosterUpdate::Unchanged));
     let node = roster.node(&name("rabbit@b")).unwrap();
     assert_eq!((node.incarnation, node.level, node.version.as_str(), node.last_seen_ms), (102, 1, "1.0", 99));
     assert_eq!(roster.level(), 1, "of the other one nothing is known yet");
-    hear(&mut roster, &identity('a'), &[]).unwrap();
+    update(&mut roster, &identity('a'), &[]).unwrap();
     assert_eq!(roster.level(), 1);
 }
 
@@ -47,14 +47,14 @@ fn a_name_has_one_id_while_that_is_connected() {
     let other = Identity { member: Some(id(9)), ..identity('b') };
     let (name, old) = (other.name.clone(), id(2));
     assert_eq!(
-        hear(&mut roster, &other, &[2]),
+        update(&mut roster, &other, &[2]),
         Err(Stranger::Taken { name: name.clone(), known: old, claimed: id(9) })
     );
-    assert_eq!(hear(&mut roster, &other, &[]), Err(Stranger::Replaced { name: name.clone(), old, new: id(9) }));
+    assert_eq!(update(&mut roster, &other, &[]), Err(Stranger::Replaced { name: name.clone(), old, new: id(9) }));
     assert_eq!(roster.recognize(&name), Recognition::Peer(Some(old)), "until the old one is removed from the group");
     roster.replace(&name, id(9)).unwrap();
-    assert_eq!(hear(&mut roster, &other, &[]), Ok(RosterUpdate::Changed));
-    assert!(matches!(hear(&mut roster, &identity('b'), &[9]), Err(Stranger::Taken { .. })));
+    assert_eq!(update(&mut roster, &other, &[]), Ok(RosterUpdate::Changed));
+    assert!(matches!(update(&mut roster, &identity('b'), &[9]), Err(Stranger::Taken { .. })));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn an_id_has_one_name() {
     let mut roster = roster();
     let thief = Identity { member: Some(id(1)), ..identity('b') };
     let refusal = Stranger::OtherName { member: id(1), known: name("rabbit@a"), claimed: name("rabbit@b") };
-    assert_eq!(hear(&mut roster, &thief, &[]), Err(refusal.clone()));
+    assert_eq!(update(&mut roster, &thief, &[]), Err(refusal.clone()));
     assert_eq!(roster.replace(&name("rabbit@b"), id(1)), Err(refusal));
     assert!(matches!(roster.add(&name("rabbit@c"), id(1), address("h")), Err(Stranger::OtherName { .. })));
 }
@@ -70,11 +70,11 @@ fn an_id_has_one_name() {
 #[test]
 fn strangers_are_told_apart() {
     let mut roster = roster();
-    assert_eq!(hear(&mut roster, &identity('c'), &[]), Err(Stranger::Unknown(name("rabbit@c"))));
+    assert_eq!(update(&mut roster, &identity('c'), &[]), Err(Stranger::Unknown(name("rabbit@c"))));
     let foreign = Identity { cluster: cluster::wire::ClusterId::new(8), ..identity('b') };
-    assert!(matches!(hear(&mut roster, &foreign, &[]), Err(Stranger::Cluster { .. })));
+    assert!(matches!(update(&mut roster, &foreign, &[]), Err(Stranger::Cluster { .. })));
     let nowhere = Identity { cluster: None, ..identity('b') };
-    let refusal = hear(&mut roster, &nowhere, &[]).unwrap_err();
+    let refusal = update(&mut roster, &nowhere, &[]).unwrap_err();
     assert_eq!(refusal.to_string(), "rabbit@b belongs to no cluster");
 }
 
@@ -112,7 +112,7 @@ proptest! {
             let name = name(&format!("rabbit@host{number}"));
             roster.add(&name, id(number), address("fe80::1")).unwrap();
             let identity = Identity { name, member: Some(id(number)), ..identity('a') };
-            hear(&mut roster, &identity, &[]).unwrap();
+            update(&mut roster, &identity, &[]).unwrap();
         }
         let mut bytes = roster.encode();
         prop_assert_eq!(Roster::decode(&bytes).unwrap(), roster);

@@ -95,9 +95,9 @@ pub enum DeleteError {
 /// What went with the deletion of a queue, an exchange or a binding. Empty if nothing did.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Removed {
-    /// Every binding that is gone.
+    /// Every binding that was deleted.
     pub bindings: Vec<RemovedBinding>,
-    /// Every exchange that is gone: the one deleted, if it was one, and all auto-delete ones of which the last binding
+    /// Every exchange that was deleted: the one named, if it was one, and all auto-delete ones of which the last binding
     /// was removed.
     pub exchanges: Vec<Exchange>,
 }

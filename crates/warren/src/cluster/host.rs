@@ -1,4 +1,4 @@
-//! What the cluster's threads tell the process.
+//! What the cluster's threads ask of the process.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

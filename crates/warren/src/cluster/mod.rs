@@ -37,7 +37,7 @@ use host::{Command, ProcessHost};
 /// How often certificates of links are looked at.
 const TLS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Runs a node until it is told to stop, or cannot go on.
+/// Runs a node until a signal stops it, or it cannot go on.
 pub(crate) async fn run(
     config: Arc<Config>,
     data_dir: &Path,
@@ -135,7 +135,7 @@ impl Running {
                     }
                     None => break,
                 },
-                // That another node leads is told by the cluster. That the disk is broken ends this one.
+                // That another node leads is reported by the cluster. That the disk is broken ends this one.
                 failure = self.node.failed(), if !is_failure_known => {
                     is_failure_known = true;
                     if failure.cause == FailureCause::Broken {
@@ -183,7 +183,7 @@ impl Running {
             }
             Command::Stop { reason, reply } => {
                 self.host.set_broker(None);
-                // Where clients go is told in a moment; until then they are held.
+                // Where clients go is decided in a moment; until then they are held.
                 self.situation = ClientSituation::Waiting;
                 let stop = BrokerStop::of_leadership(&reason, false);
                 if let Err(error) = self.node.stop_broker(stop, Situation::Waiting).await {

@@ -93,9 +93,9 @@ impl RunningLinks {
     }
 
     /// Ends all of them, for good. What is under way is settled for so long.
-    pub(super) async fn stop(&self, patience: Duration) {
+    pub(super) async fn stop(&self, timeout: Duration) {
         self.following.abort();
-        self.links.stop(patience).await;
+        self.links.stop(timeout).await;
     }
 }
 

@@ -5,7 +5,7 @@
 //!  listeners ─► Acceptor ─► Ingress ─┬─ Serving ────► broker, HTTP sites
 //!                                    ├─ Forwarding ─► another node's Ingress::admit_forwarded
 //!                                    ├─ Waiting ────► held until that changes, for a while
-//!                                    └─ Refusing ───► told why: 320, 503
+//!                                    └─ Refusing ───► refused with the reason: 320, 503
 //! ```
 //!
 //! What this node answers itself over HTTP while no broker runs on it is answered here: see [`LocalSites`].
@@ -39,7 +39,7 @@ const TAKE_OVER_TIME: Duration = Duration::from_millis(500);
 /// How soon it is tried again to reach the node that leads, while a connection is held.
 const RETRY_TIME: Duration = Duration::from_millis(100);
 
-/// What the operator is told when a request that is not about this node has been held for long enough.
+/// What the operator reads when a request that is not about this node has been held for long enough.
 const NO_LEADER: &str = "no leader can be reached: this node answers only requests about itself and its cluster";
 
 /// What becomes of connections.
@@ -64,7 +64,7 @@ pub(crate) trait Forward: fmt::Debug + Send + Sync {
 /// A connection on its way.
 pub(crate) type Forwarding<'a> = Pin<Box<dyn Future<Output = Result<(), ForwardedConnection>> + Send + 'a>>;
 
-/// A connection that is to be carried: see [`net::splice`]. The other node has to be told of the entry point, and what the stream knows of
+/// A connection that is to be carried: see [`net::splice`]. The other node needs the entry point, and what the stream knows of
 /// the client: its address, where it connected to, its TLS. That one makes a [`Stream::forwarded`] of it, for [`Ingress::admit_forwarded`].
 #[derive(Debug)]
 pub(crate) struct ForwardedConnection {
@@ -81,7 +81,7 @@ pub(crate) struct ForwardedConnection {
 /// Takes in the connections of all listeners.
 pub(crate) struct Ingress {
     situation: watch::Sender<Situation>,
-    /// What clients of AMQP are told about this node where it serves none.
+    /// What clients of AMQP read about this node while it serves none.
     of_broker: broker::Options,
     of_http: Arc<management::Options>,
     /// Connections of HTTP that no broker answers.
@@ -159,7 +159,7 @@ impl Ingress {
         let situation = self.situation.borrow().clone();
         match situation {
             Situation::Serving(serving) => serving.serve(arrival, &self.runtime),
-            _ => drop(tokio::spawn(self.clone().attend(arrival))),
+            _ => drop(tokio::spawn(self.clone().handle_unserved(arrival))),
         }
     }
 
@@ -198,7 +198,7 @@ impl Ingress {
     }
 
     /// Has something done with a connection that this node's broker does not serve, or not yet.
-    async fn attend(self: Arc<Self>, mut arrival: Arrival) {
+    async fn handle_unserved(self: Arc<Self>, mut arrival: Arrival) {
         let mut situations = self.situation.subscribe();
         let mut held_until = None;
         let mut local = self.local(arrival.entry);
@@ -256,7 +256,7 @@ impl Ingress {
                 _ = situations.changed() => {}
                 () = tokio::time::sleep(retry_time) => {}
                 () = tokio::time::sleep_until(until) => {
-                    // The command line shows what this node knows, if it is told that there is no more.
+                    // The command line shows what this node knows, once it has read that there is no more.
                     if arrival.entry == EntryPoint::ControlSocket {
                         self.refuse(arrival, NO_LEADER).await;
                     }

@@ -216,14 +216,14 @@ impl Node {
         }
     }
 
-    /// Stops the broker, and the process goes on: clients are told why and their connections end, connections that come are treated as
+    /// Stops the broker, and the process goes on: clients get the reason and their connections end, connections that come are treated as
     /// `next` says, and when this is over nothing of the broker is left. Its directory can be opened again. An error says that the store
     /// could not be closed as it should be; that another node leads by now is none.
     pub(crate) async fn stop_broker(&mut self, stop: BrokerStop<'_>, next: Situation) -> Result<(), CloseError> {
         self.ingress.set(next);
         let Some(running) = self.running.take() else { return Ok(()) };
         let stopped = running.stop(stop, std::future::pending()).await;
-        let closed = stopped.gone().await;
+        let closed = stopped.wait_until_unused().await;
         workers::release_memory(self.server.runtime()).await;
         crate::machine::release_memory();
         match closed {
@@ -232,16 +232,16 @@ impl Node {
         }
     }
 
-    /// Ends with the process: takes no new connections, waits up to `patience` for clients to go, or until `hurry` is ready, and closes
+    /// Ends with the process: takes no new connections, waits up to `timeout` for clients to go, or until `hurry` is ready, and closes
     /// what is open.
     pub(crate) async fn shut_down(
         mut self,
-        patience: Duration,
+        timeout: Duration,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), CloseError> {
         self.accepting.end().await;
         let closed = match self.running.take() {
-            Some(running) => running.stop(BrokerStop::with_process(patience), hurry).await.closed(),
+            Some(running) => running.stop(BrokerStop::with_process(timeout), hurry).await.closed(),
             None => Ok(()),
         };
         // After AMQP, some of which comes over WebSockets.

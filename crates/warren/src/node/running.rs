@@ -24,7 +24,7 @@ use super::shovels::RunningShovels;
 use crate::definitions;
 use crate::http_sites::{self, Sites};
 
-/// How long what is left of a broker may take to be gone when all of it has been told to end.
+/// How long what is left of a broker may take to end after all of it was asked to.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long clients may take to go when another node is to serve them: each second is one in which they are served by none.
@@ -36,26 +36,26 @@ const PAUSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How a broker is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BrokerStop<'a> {
-    /// What clients are told, with 320; none: that the process ends.
+    /// The reason that clients get, with 320; none: that the process ends.
     reason: Option<&'a str>,
     /// Another node goes on with what this one has received: all of that is to be durable first.
     is_handover: bool,
     /// How long clients may take to go.
-    patience: Duration,
+    timeout: Duration,
     /// How long requests over HTTP may take to be answered.
-    http_patience: Duration,
+    http_timeout: Duration,
 }
 
 impl<'a> BrokerStop<'a> {
     /// With its process.
-    pub(super) fn with_process(patience: Duration) -> Self {
-        Self { reason: None, is_handover: false, patience, http_patience: STOP_TIMEOUT }
+    pub(super) fn with_process(timeout: Duration) -> Self {
+        Self { reason: None, is_handover: false, timeout, http_timeout: STOP_TIMEOUT }
     }
 
     /// Because this node leads no longer, or is about to: then it is a hand-over.
     pub(crate) fn of_leadership(reason: &'a str, is_handover: bool) -> Self {
-        let patience = HANDOVER_TIMEOUT;
-        Self { reason: Some(reason), is_handover, patience, http_patience: patience }
+        let timeout = HANDOVER_TIMEOUT;
+        Self { reason: Some(reason), is_handover, timeout, http_timeout: timeout }
     }
 }
 
@@ -114,7 +114,7 @@ impl RunningBroker {
         recovered: RecoveredStore,
     ) -> Result<Self> {
         let broker = Broker::start(settings.broker_options(), store.clone(), recovered)?;
-        match Self::furnish(settings, server, &broker, store).await {
+        match Self::start_parts(settings, server, &broker, store).await {
             Ok(running) => Ok(running),
             Err(error) => {
                 // What it failed for is what matters.
@@ -124,7 +124,12 @@ impl RunningBroker {
         }
     }
 
-    async fn furnish(settings: &Settings, server: &Server, broker: &Arc<Broker>, store: Arc<Store>) -> Result<Self> {
+    async fn start_parts(
+        settings: &Settings,
+        server: &Server,
+        broker: &Arc<Broker>,
+        store: Arc<Store>,
+    ) -> Result<Self> {
         let config = &settings.config;
         if let Some(path) = &config.load_definitions {
             let unsupported = match config.load_definitions_skip_unsupported {
@@ -211,10 +216,10 @@ impl RunningBroker {
         }
         let Self { serving, store, alerts, influxdb, traces, shovels, links, otlp, maintenance, waking } = self;
         // They are clients of this broker, too.
-        let patience = how.patience.min(HANDOVER_TIMEOUT);
-        tokio::join!(shovels.stop(patience), links.stop(patience));
+        let timeout = how.timeout.min(HANDOVER_TIMEOUT);
+        tokio::join!(shovels.stop(timeout), links.stop(timeout));
         let broker = &serving.broker;
-        // That consumers go when the broker stops is nothing to be told of.
+        // That consumers end when the broker stops is no alert.
         alerts.stop();
         traces.end();
         let flushing = tokio::spawn(async {
@@ -225,7 +230,7 @@ impl RunningBroker {
                 otlp.stop().await;
             }
         });
-        let requests = serving.group.close(how.http_patience);
+        let requests = serving.group.close(how.http_timeout);
         let clients = async {
             // Watermarks that it is about to close are closed before the last ones are.
             maintenance.abort();
@@ -233,7 +238,7 @@ impl RunningBroker {
             stop_clients(broker, how, hurry).await
         };
         let closed = match how.reason {
-            // The process ends: who is told that by AMQP has had the answers that were due, and statistics have all of it.
+            // The process ends: clients of AMQP get that after the answers that were due, and statistics have all of it.
             None => {
                 requests.await;
                 ended(flushing).await;
@@ -254,12 +259,12 @@ impl RunningBroker {
 
 /// Has clients go and the store closed.
 async fn stop_clients(broker: &Broker, how: BrokerStop<'_>, hurry: impl Future<Output = ()>) -> Result<(), CloseError> {
-    let stop = async |patience| match how.reason {
-        Some(reason) => broker.stop_saying(reason, patience).await,
-        None => broker.stop(patience).await,
+    let stop = async |timeout| match how.reason {
+        Some(reason) => broker.stop_saying(reason, timeout).await,
+        None => broker.stop(timeout).await,
     };
     tokio::select! {
-        closed = stop(how.patience) => closed,
+        closed = stop(how.timeout) => closed,
         // It was waiting: all that comes after that, it does in one go.
         () = hurry => stop(Duration::ZERO).await,
     }
@@ -287,7 +292,7 @@ impl StoppedBroker {
 
     /// Waits until nothing of it is left: its data directory can be opened again then. The store goes last, and here: so it has gone when
     /// this is over, and not only begun to.
-    pub(super) async fn gone(self) -> Result<(), CloseError> {
+    pub(super) async fn wait_until_unused(self) -> Result<(), CloseError> {
         let Self { serving, store, closed } = self;
         serving.group.cut(END_TIMEOUT).await;
         drop(serving);

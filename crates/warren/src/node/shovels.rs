@@ -77,9 +77,9 @@ impl RunningShovels {
     }
 
     /// Ends all of them, for good. What is under way is settled for so long.
-    pub(super) async fn stop(&self, patience: Duration) {
+    pub(super) async fn stop(&self, timeout: Duration) {
         self.following.abort();
-        self.shovels.stop(patience).await;
+        self.shovels.stop(timeout).await;
     }
 }
 

@@ -136,7 +136,7 @@ impl Keys {
         let (under_way, attempt) = watch::channel(());
         published.attempt = Some(attempt.clone());
         let (published, place, timeout) = (self.published.clone(), place.clone(), self.source.timeout);
-        // On its own: it goes on when the login that wanted it has gone, and logins that do not need it do not wait.
+        // On its own: it goes on when the login that wanted it has ended, and logins that do not need it do not wait.
         tokio::spawn(async move {
             let asked_at = Instant::now();
             let fetched = fetch(&place, timeout).await;

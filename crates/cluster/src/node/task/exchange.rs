@@ -9,7 +9,7 @@ use crate::node::io;
 use crate::node::membership::{ReportFacts, ReportOutcome};
 use crate::node::own::ReportState;
 use crate::node::phase::LogExtent;
-use crate::node::report::{CALL_NODE, JoinReply, NodeReply, Report, Unwelcome};
+use crate::node::report::{CALL_NODE, JoinReply, NodeReply, PeerRejection, Report};
 use crate::node::time::clock_ms;
 use crate::peers::{CallAnswer, CallError};
 use crate::roster::{Roster, RosterUpdate};
@@ -86,8 +86,8 @@ impl NodeTask {
             return;
         }
         let own = self.report(self.phase.log_extent());
-        let heard = self.membership.roster().is_some().then(|| self.hear(&report, from.cluster));
-        let reply = match (heard, self.membership.roster()) {
+        let outcome = self.membership.roster().is_some().then(|| self.take_report(&report, from.cluster));
+        let reply = match (outcome, self.membership.roster()) {
             (Some(Ok(())), Some(roster)) => NodeReply::Known(Box::new(own), roster.clone()),
             (Some(Err(unwelcome)), _) => NodeReply::Unknown(unwelcome),
             _ => NodeReply::NoCluster,
@@ -102,15 +102,15 @@ impl NodeTask {
             Ok(NodeReply::Known(report, roster)) if report.name == *peer => {
                 self.membership.forget_own_removal();
                 self.merge(&roster);
-                match self.hear(&report, Some(roster.cluster())) {
+                match self.take_report(&report, Some(roster.cluster())) {
                     // Both have looked at each other. Before the peer has, what it sends may be more than this node can bear.
                     Ok(()) => self.io.admit(report.member, report.incarnation),
-                    Err(Unwelcome::Lost(why) | Unwelcome::Stranger(why)) => {
+                    Err(PeerRejection::Lost(why) | PeerRejection::Stranger(why)) => {
                         tracing::warn!(peer = peer.as_str(), "{why}");
                     }
                 }
             }
-            Ok(NodeReply::Unknown(Unwelcome::Lost(why))) => {
+            Ok(NodeReply::Unknown(PeerRejection::Lost(why))) => {
                 // However often it is started from now on.
                 if let Err(error) = self.durable.files().write_lost(&why) {
                     tracing::warn!(%error, "the reason why this directory must not be used was not written");
@@ -118,13 +118,13 @@ impl NodeTask {
                 self.fail(&why);
             }
             // Where another one knows better, that one leads, or knows which node does.
-            Ok(NodeReply::Unknown(Unwelcome::Stranger(why))) => self.note_own_removal(why),
+            Ok(NodeReply::Unknown(PeerRejection::Stranger(why))) => self.note_own_removal(why),
             _ => {}
         }
     }
 
     /// A node has reported who it is, and how far: an error is why it cannot be listened to.
-    fn hear(&mut self, report: &Report, cluster: Option<ClusterId>) -> Result<(), Unwelcome> {
+    fn take_report(&mut self, report: &Report, cluster: Option<ClusterId>) -> Result<(), PeerRejection> {
         let facts = ReportFacts {
             own: self.own.name(),
             members: &self.phase.members(),
@@ -132,7 +132,7 @@ impl NodeTask {
             promised: self.durable.promised(report.member),
             now_ms: clock_ms(),
         };
-        let ReportOutcome::Taken(update) = self.membership.hear(report, cluster, &facts)? else { return Ok(()) };
+        let ReportOutcome::Taken(update) = self.membership.take_report(report, cluster, &facts)? else { return Ok(()) };
         self.durable.note_promise(report.member, report.applied);
         self.exchange.keep(report.clone());
         if update == RosterUpdate::Changed {

@@ -73,7 +73,7 @@ impl NodeTask {
         let broker_ms = self.vitals.answered(peer, answer, ours_ms, (asked_at, answered_at));
         // The answer of another node that thinks it leads is old.
         if let Some(broker_ms) = broker_ms.filter(|_| self.leadership.leader() == Some(peer)) {
-            self.vitals.time().hear(broker_ms, asked_at, answered_at);
+            self.vitals.time().add_answer(broker_ms, asked_at, answered_at);
             self.keep_time();
         }
     }

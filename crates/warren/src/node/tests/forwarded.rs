@@ -56,14 +56,14 @@ impl Forward for Link {
 
 /// A node that leads, and one that follows it.
 struct Pair {
-    leader: House,
-    follower: House,
+    leader: TestNode,
+    follower: TestNode,
     link: Arc<Link>,
 }
 
 impl Pair {
     async fn start(test: &str, of_leader: &[&str], of_follower: &[&str]) -> Pair {
-        let mut leader = House::open(&format!("{test}-leader"), of_leader);
+        let mut leader = TestNode::open(&format!("{test}-leader"), of_leader);
         leader.start().await;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let (tx, mut facts) = unbounded_channel::<Facts>();
@@ -78,7 +78,7 @@ impl Pair {
                 let _ = ingress.admit_forwarded(entry, stream, FOLLOWER);
             }
         });
-        let follower = House::open(&format!("{test}-follower"), of_follower);
+        let follower = TestNode::open(&format!("{test}-follower"), of_follower);
         follower.node.set_situation(Situation::Forwarding(link.clone()));
         Pair { leader, follower, link }
     }

@@ -10,7 +10,7 @@ use super::*;
 const FIFO: &str = "fifo";
 
 /// A shovel that would trust the authorities in this file.
-fn put(house: &House, name: &str, file: &str) {
+fn put(house: &TestNode, name: &str, file: &str) {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let uri = format!("amqps://guest:guest@{closed}?cacertfile={file}");
     let value =
@@ -21,7 +21,7 @@ fn put(house: &House, name: &str, file: &str) {
 }
 
 /// Why a shovel has failed, without the port.
-fn reason(house: &House, name: &str) -> Option<String> {
+fn reason(house: &TestNode, name: &str) -> Option<String> {
     let statuses = house.node.shovels().unwrap().statuses();
     let state = statuses.into_iter().find(|status| &*status.id.name == name)?.state;
     let shovel::State::Terminated { reason } = state else { return None };
@@ -37,7 +37,7 @@ async fn files_that_users_name_hold_nobody_up_and_tell_nothing() {
     fs::write(allowed.join("no.pem"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").unwrap();
     fs::write(allowed.join("ca.pem"), include_str!("../../../../net/src/tls/testdata/names.pem")).unwrap();
     let within = |name: &str| allowed.join(name).to_str().unwrap().to_owned();
-    let mut house = House::open("link-files", &[&format!("warren.links.tls_directories.1={}", within(""))]);
+    let mut house = TestNode::open("link-files", &[&format!("warren.links.tls_directories.1={}", within(""))]);
     house.start().await;
 
     // More than there are workers.

@@ -36,15 +36,15 @@ const SOON: Duration = Duration::from_secs(30);
 const GUEST: &str = "Basic Z3Vlc3Q6Z3Vlc3Q=";
 
 /// A node on ports that the system chose, with a directory of its own.
-struct House {
+struct TestNode {
     node: Node,
     config: Arc<Config>,
     dir: PathBuf,
 }
 
-impl House {
+impl TestNode {
     /// One that listens, and has no broker.
-    fn open(test: &str, settings: &[&str]) -> House {
+    fn open(test: &str, settings: &[&str]) -> TestNode {
         let dir = std::env::temp_dir().join(format!("warren-node-{}-{test}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).unwrap();
@@ -63,7 +63,7 @@ impl House {
         let log = LogControl { set_level: Box::new(|_| ()), recent: management::RecentLines::new(1, 1) };
         let mut node = Node::new(config.clone(), &dir, listeners, 1000, log).unwrap();
         node.listen();
-        House { node, config, dir }
+        TestNode { node, config, dir }
     }
 
     /// Starts a broker over what is in the directory. What is given is alive as long as its store is.
@@ -199,7 +199,7 @@ async fn end_with(
 }
 
 /// The answer at the socket in the data directory.
-async fn ask_operator(house: &House, method: &str, path: &str, body: &str) -> String {
+async fn ask_operator(house: &TestNode, method: &str, path: &str, body: &str) -> String {
     let stream = tokio::net::UnixStream::connect(house.dir.join("control.sock")).await.unwrap();
     end_with(stream, method, path, "", body).await
 }

@@ -21,7 +21,7 @@ fn open_to_others(dir: &Path, found: &mut Vec<String>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_in_a_data_directory_is_for_others_to_read() {
-    let mut house = House::open("modes", &[]);
+    let mut house = TestNode::open("modes", &[]);
     // As earlier versions have left them.
     fs::create_dir_all(house.dir.join("traces")).unwrap();
     fs::write(house.dir.join("traces/.traces.json"), "[]").unwrap();

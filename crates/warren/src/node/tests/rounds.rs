@@ -35,7 +35,7 @@ fn counts() -> (usize, usize) {
     (count("/proc/self/task"), count("/proc/self/fd"))
 }
 
-/// The same when they change no more: sockets and threads that have been told to end take a moment.
+/// The same when they change no more: sockets and threads that were asked to end take a moment.
 async fn settled_counts() -> (usize, usize) {
     let mut before = counts();
     soon(async {
@@ -76,7 +76,7 @@ async fn publish_until_closed(address: SocketAddr, ledger: Arc<Ledger>) -> Strin
     }
 }
 
-/// Connects all the time, until it is told to stop: a listener that refuses would be seen. Says how often it did.
+/// Connects all the time, until it is stopped: a listener that refuses would be seen. Says how often it did.
 async fn knock(addresses: [SocketAddr; 2], is_over: Arc<AtomicBool>) -> u64 {
     let mut count = 0;
     while !is_over.load(Ordering::Relaxed) {
@@ -97,7 +97,7 @@ enum Ending {
     LeadershipLost,
 }
 
-async fn round(house: &mut House, ledger: &Arc<Ledger>, number: usize) {
+async fn round(house: &mut TestNode, ledger: &Arc<Ledger>, number: usize) {
     let ending = [Ending::HandedOver, Ending::Stopped, Ending::LeadershipLost][number % 3];
     let (amqp, api) = (house.amqp(), house.api());
     // They are there before their broker.
@@ -167,7 +167,7 @@ fn a_broker_starts_and_stops_many_times_and_leaves_nothing() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     runtime.block_on(async {
         let statistics = std::env::temp_dir().join(format!("warren-node-{}-statistics", std::process::id()));
-        let mut house = House::open("rounds", &[&format!("warren.influxdb.file={}", statistics.display())]);
+        let mut house = TestNode::open("rounds", &[&format!("warren.influxdb.file={}", statistics.display())]);
         let ledger = Arc::<Ledger>::default();
         let is_over = Arc::<AtomicBool>::default();
         let (mut before, mut resident_len) = ((0, 0), 0);

@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use super::*;
 
 /// A shovel of the vhost `/`.
-fn put(house: &House, name: &str, value: Value) {
+fn put(house: &TestNode, name: &str, value: Value) {
     let broker = house.node.broker().unwrap();
     let vhost = model::name::VhostName::parse(b"/").unwrap();
     let parameter = VhostParameter { vhost, component: SHOVEL.into(), name: name.into(), value };
     broker.put_vhost_parameter(&broker::Actor::broker(), parameter).unwrap();
 }
 
-fn is_there(house: &House, name: &str) -> bool {
+fn is_there(house: &TestNode, name: &str) -> bool {
     house.node.broker().unwrap().vhost_parameters(Some(SHOVEL), None).iter().any(|parameter| &*parameter.name == name)
 }
 
-fn length(house: &House, queue: &str) -> u64 {
+fn length(house: &TestNode, queue: &str) -> u64 {
     house.node.broker().unwrap().queue_counts("/", queue).map_or(0, |counts| counts.ready + counts.unacked)
 }
 
@@ -55,7 +55,7 @@ async fn declare(connection: &mut Connection, queue: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shovel_moves_a_queue_and_goes() {
     for (test, uri, protocol) in [("shovel-within", "amqp://", "amqp091"), ("shovel-local", "amqp:///%2F", "local")] {
-        let mut house = House::open(test, &[]);
+        let mut house = TestNode::open(test, &[]);
         house.start().await;
         let mut client = connect(house.amqp()).await.unwrap();
         declare(&mut client, "from").await;
@@ -74,7 +74,7 @@ async fn a_shovel_moves_a_queue_and_goes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shovel_over_a_socket_outlives_what_it_fails_for() {
-    let mut house = House::open("shovel-socket", &[]);
+    let mut house = TestNode::open("shovel-socket", &[]);
     house.start().await;
     let mut client = connect(house.amqp()).await.unwrap();
     declare(&mut client, "from").await;
@@ -99,7 +99,7 @@ async fn a_shovel_over_a_socket_outlives_what_it_fails_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shovel_of_the_configuration_runs_and_a_wrong_one_stops_the_start() {
-    let mut house = House::open(
+    let mut house = TestNode::open(
         "shovel-configured",
         &[
             "warren.shovels.s.src-uri=amqp://",
@@ -160,7 +160,7 @@ async fn web_server() -> (SocketAddr, Arc<std::sync::Mutex<Vec<(String, Vec<u8>)
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_web_server_is_told_of_each_message_and_what_it_refuses_is_dead_lettered() {
-    let mut house = House::open("shovel-web", &[]);
+    let mut house = TestNode::open("shovel-web", &[]);
     house.start().await;
     let (server, accepted) = web_server().await;
     let mut client = connect(house.amqp()).await.unwrap();
@@ -197,7 +197,7 @@ async fn a_web_server_is_told_of_each_message_and_what_it_refuses_is_dead_letter
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hosts_that_are_not_permitted_are_not_connected_to() {
-    let mut house = House::open("shovel-hosts", &["warren.links.allowed_hosts.1=*.example.com"]);
+    let mut house = TestNode::open("shovel-hosts", &["warren.links.allowed_hosts.1=*.example.com"]);
     house.start().await;
     let uri = format!("amqp://guest:hidden@{}", house.amqp());
     put(&house, "far", json!({"src-uri": "amqp://", "src-queue": "from", "dest-uri": uri, "dest-queue": "to"}));
@@ -213,7 +213,7 @@ async fn hosts_that_are_not_permitted_are_not_connected_to() {
 }
 
 /// Status and JSON of guest's request.
-async fn api(house: &House, method: &str, path: &str, body: &str) -> (u16, Value) {
+async fn api(house: &TestNode, method: &str, path: &str, body: &str) -> (u16, Value) {
     let stream = TcpStream::connect(house.api()).await.unwrap();
     let answer = order(stream, method, path, body).await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -222,7 +222,7 @@ async fn api(house: &House, method: &str, path: &str, body: &str) -> (u16, Value
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn operators_see_restart_pause_and_delete_shovels() {
-    let mut house = House::open("shovel-api", &[]);
+    let mut house = TestNode::open("shovel-api", &[]);
     house.start().await;
     let mut client = connect(house.amqp()).await.unwrap();
     let uri = format!("amqp://guest:guest@{}", house.amqp());

@@ -1,4 +1,4 @@
-//! What clients find where no broker runs: they are held for a while, or told why.
+//! What clients find where no broker runs: they are held for a while, or refused with a reason.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const MINORITY: &str = "this node is in a minority";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_that_come_before_the_broker_are_served_by_it() {
-    let mut house = House::open("before", &[]);
+    let mut house = TestNode::open("before", &[]);
     let (amqp, api) = (house.amqp(), house.api());
     let waiting = tokio::spawn(async move { tokio::join!(publisher(amqp), get(api, "/api/whoami"), websocket(api)) });
     tokio::time::sleep(Duration::from_millis(200)).await;
@@ -28,7 +28,7 @@ async fn clients_that_come_before_the_broker_are_served_by_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_are_not_held_for_ever() {
-    let house = House::open("held", &[]);
+    let house = TestNode::open("held", &[]);
     let begun_at = Instant::now();
     let held = async |address, words: &'static [u8]| {
         let mut stream = TcpStream::connect(address).await.unwrap();
@@ -46,7 +46,7 @@ async fn clients_are_not_held_for_ever() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_of_a_minority_are_told() {
-    let house = House::open("minority", &[]);
+    let house = TestNode::open("minority", &[]);
     house.node.set_situation(refusing(MINORITY));
     let error = connect(house.amqp()).await.map(drop).unwrap_err();
     let OpenError::Refused { code, text, has_logged_in, .. } = error else { panic!("{error}") };
@@ -68,7 +68,7 @@ async fn clients_of_a_minority_are_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_minority_ends_and_comes_again() {
-    let mut house = House::open("heals", &[]);
+    let mut house = TestNode::open("heals", &[]);
     for round in 0..2 {
         house.node.set_situation(refusing(MINORITY));
         assert!(connect(house.amqp()).await.is_err());
@@ -88,7 +88,7 @@ async fn a_minority_ends_and_comes_again() {
 /// That another node leads is no end of the process, as a disk's failure is where a node is alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_that_leads_no_longer_stops_and_another_one_starts() {
-    let mut house = House::open("deposed", &[]);
+    let mut house = TestNode::open("deposed", &[]);
     let store = house.start().await;
     let mut client = publisher(house.amqp()).await;
     publish(&mut client, b"before").await.unwrap();
@@ -114,7 +114,7 @@ async fn a_broker_that_leads_no_longer_stops_and_another_one_starts() {
 /// A new directory gets its user once, and definitions of the configuration come with every start.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_directory_is_given_first_is_given_once() {
-    let mut house = House::open("first", &[]);
+    let mut house = TestNode::open("first", &[]);
     house.start().await;
     let mut stream = TcpStream::connect(house.api()).await.unwrap();
     let body = r#"{"password":"x","tags":"administrator"}"#;
@@ -139,7 +139,7 @@ async fn what_a_directory_is_given_first_is_given_once() {
 async fn a_broker_that_cannot_start_leaves_nothing() {
     let definitions = std::env::temp_dir().join(format!("warren-node-{}-broken.json", std::process::id()));
     fs::write(&definitions, "{").unwrap();
-    let mut house = House::open("broken", &[&format!("load_definitions={}", definitions.display())]);
+    let mut house = TestNode::open("broken", &[&format!("load_definitions={}", definitions.display())]);
     for _ in 0..2 {
         let options = broker_options::store_options(&house.config, &house.dir).unwrap();
         let (store, recovered) = Store::open(options, Arc::new(RealDisk)).unwrap();
@@ -155,7 +155,7 @@ async fn a_broker_that_cannot_start_leaves_nothing() {
 }
 
 /// A node that has a part in a cluster of three, `hare1@localhost` to `hare3@localhost`, of which the first one leads; and what is ordered.
-pub(super) fn clustered(house: &mut House, own: &str) -> Arc<FakeControl> {
+pub(super) fn clustered(house: &mut TestNode, own: &str) -> Arc<FakeControl> {
     let control = Arc::new(FakeControl::of(&["hare1@localhost", "hare2@localhost", "hare3@localhost"]));
     control.show(|view| view.own = NodeName::new(own).unwrap());
     house.node.set_control(control.clone());
@@ -164,7 +164,7 @@ pub(super) fn clustered(house: &mut House, own: &str) -> Arc<FakeControl> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_without_a_broker_tells_its_own_metrics() {
-    let mut house = House::open("metrics", &[]);
+    let mut house = TestNode::open("metrics", &[]);
     let control = clustered(&mut house, "hare2@localhost");
     control.measure(|metrics| (metrics.unreachable_peers, metrics.is_leading) = (1, false));
     for situation in [Situation::Waiting, refusing(MINORITY)] {
@@ -178,7 +178,7 @@ async fn a_node_without_a_broker_tells_its_own_metrics() {
         }
         assert!(!answer.contains("rabbitmq_queues"), "{answer}");
     }
-    let house_of_users = House::open("metrics-of-users", &["prometheus.authentication.enabled=true"]);
+    let house_of_users = TestNode::open("metrics-of-users", &["prometheus.authentication.enabled=true"]);
     let answer = get(house_of_users.address("Prometheus metrics"), "/metrics").await;
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("cannot authenticate users"), "{answer}");
     house_of_users.close().await;
@@ -187,7 +187,7 @@ async fn a_node_without_a_broker_tells_its_own_metrics() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_node_answers_itself_needs_no_broker() {
-    let mut house = House::open("local", &[]);
+    let mut house = TestNode::open("local", &[]);
     let control = clustered(&mut house, "hare2@localhost");
     let well = "/api/health/checks/is-in-service";
     let answer = get(house.api(), well).await;
@@ -214,7 +214,7 @@ async fn what_a_node_answers_itself_needs_no_broker() {
     house.close().await;
 }
 
-/// A node whose leadership goes when it is told that it has.
+/// A node whose leadership ends when the test says so.
 #[derive(Debug)]
 struct Transferring {
     of_rest: FakeControl,
@@ -267,7 +267,7 @@ impl Control for Transferring {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_order_is_answered_though_it_ends_the_broker() {
-    let mut house = House::open("ordered-away", &[]);
+    let mut house = TestNode::open("ordered-away", &[]);
     let control = Arc::new(Transferring {
         of_rest: FakeControl::of(&["hare1@localhost", "hare2@localhost"]),
         begun: Semaphore::new(0),
@@ -296,9 +296,9 @@ async fn an_order_is_answered_though_it_ends_the_broker() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_has_run_since_its_process_began_whatever_broker_does() {
-    let mut house = House::open("uptime", &[]);
+    let mut house = TestNode::open("uptime", &[]);
     house.start().await;
-    let shown = |house: &House| {
+    let shown = |house: &TestNode| {
         let view = house.node.broker().unwrap().node_view(&house.dir);
         (view.started_at_ms, view.uptime_ms)
     };
@@ -314,7 +314,7 @@ async fn a_node_has_run_since_its_process_began_whatever_broker_does() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_operator_orders_a_node_without_a_broker() {
-    let mut house = House::open("orders", &[]);
+    let mut house = TestNode::open("orders", &[]);
     let control = clustered(&mut house, "hare2@localhost");
     for situation in [Situation::Waiting, refusing(MINORITY)] {
         house.node.set_situation(situation);

@@ -20,8 +20,8 @@ pub(super) const WAITING: &str = "federation: x -> down";
 
 /// Two brokers, of which the second one has exchange `x` and a queue `q` for all that comes there, and links that no policy makes.
 pub(super) struct Stage {
-    pub(super) up: House,
-    pub(super) down: House,
+    pub(super) up: TestNode,
+    pub(super) down: TestNode,
     pub(super) there: Connection,
     pub(super) here: Connection,
     pub(super) links: Links,

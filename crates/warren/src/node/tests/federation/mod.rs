@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::*;
 
 /// A broker by itself, whose cluster is called so.
-async fn start(test: &str, name: &str) -> House {
-    let mut house = House::open(&format!("federation-{test}-{name}"), &[&format!("cluster_name={name}")]);
+async fn start(test: &str, name: &str) -> TestNode {
+    let mut house = TestNode::open(&format!("federation-{test}-{name}"), &[&format!("cluster_name={name}")]);
     house.start().await;
     house
 }
@@ -25,14 +25,14 @@ fn vhost() -> VhostName {
 }
 
 /// Names an upstream of a broker: another one, or itself.
-fn put_upstream(house: &House, name: &str, upstream: &House, settings: Value) {
+fn put_upstream(house: &TestNode, name: &str, upstream: &TestNode, settings: Value) {
     let mut value = json!({"uri": format!("amqp://guest:guest@{}", upstream.amqp()), "reconnect-delay": 0.01});
     value.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
     let parameter = VhostParameter { vhost: vhost(), component: FEDERATION_UPSTREAM.into(), name: name.into(), value };
     house.node.broker().unwrap().put_vhost_parameter(&broker::Actor::broker(), parameter).unwrap();
 }
 
-fn put_policy(house: &House, pattern: &str, definition: Value) {
+fn put_policy(house: &TestNode, pattern: &str, definition: Value) {
     let request = broker::PolicyRequest {
         vhost: vhost(),
         name: "p".to_owned(),
@@ -45,18 +45,18 @@ fn put_policy(house: &House, pattern: &str, definition: Value) {
     house.node.broker().unwrap().put_policy(&broker::Actor::broker(), request).unwrap();
 }
 
-fn delete_policy(house: &House) {
+fn delete_policy(house: &TestNode) {
     house.node.broker().unwrap().delete_policy(&broker::Actor::broker(), PolicyKind::User, "/", "p").unwrap();
 }
 
-fn are_running(house: &House, count: usize) -> bool {
+fn are_running(house: &TestNode, count: usize) -> bool {
     let statuses = house.node.links().unwrap().statuses();
     let is_running = |status: &::federation::LinkStatus| matches!(status.state, LinkState::Running { .. });
     statuses.len() == count && statuses.iter().all(is_running)
 }
 
 /// Keys with which something is bound to an exchange, each as often as it is.
-fn keys(house: &House, exchange: &str) -> Vec<String> {
+fn keys(house: &TestNode, exchange: &str) -> Vec<String> {
     let (now, _) =
         house.node.broker().unwrap().follow_bindings("/", exchange).unwrap_or_else(|| (Vec::new(), closed_channel()));
     let mut keys: Vec<_> =
@@ -69,7 +69,7 @@ fn closed_channel() -> tokio::sync::mpsc::Receiver<model::definition::BindingCha
     tokio::sync::mpsc::channel(1).1
 }
 
-fn ready(house: &House, queue: &str) -> Option<u64> {
+fn ready(house: &TestNode, queue: &str) -> Option<u64> {
     house.node.broker().unwrap().queue_counts("/", queue).map(|counts| counts.ready)
 }
 
@@ -103,7 +103,7 @@ async fn bind(client: &mut Connection, queue: &str, exchange: &str, key: &str) {
 }
 
 /// A client with channel 1, whose publishes are confirmed.
-async fn client(house: &House) -> Connection {
+async fn client(house: &TestNode) -> Connection {
     let mut client = connect(house.amqp()).await.unwrap();
     client.open_channel(1).await.unwrap();
     client.select_confirms(1).await.unwrap();

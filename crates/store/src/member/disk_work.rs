@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use consensus::{Ballot, Engine};
+use consensus::Ballot;
 use parking_lot::{Condvar, Mutex};
 
 use super::ballots::{BallotNumber, Ballots};
-use super::core::{Core, Slot};
-use super::{Member, MemberError, MemberShared, Outgoing};
+use super::disk_job::DiskJob;
+use super::outgoing::Outgoing;
+use super::{Member, MemberError, MemberShared};
 use crate::journal::{DiskOperation, DiskWatch, EntryReader};
 use crate::recovery::attempting;
 
@@ -74,65 +75,6 @@ impl Drop for DiskThread {
         worker.work.notify_one();
         if self.handle.take().is_some_and(|handle| handle.join().is_err()) {
             tracing::error!("a thread of the group's member panicked");
-        }
-    }
-}
-
-/// What takes a disk, and is done without the lock.
-pub(crate) enum DiskJob {
-    /// To be written, and to last.
-    Ballot(BallotNumber, Ballot),
-    /// To be sent when the commits that it lacks have been read.
-    Read(Outgoing),
-}
-
-impl Core {
-    /// What a thread that may wait for a disk has to do: a ballot, before anything else.
-    pub(crate) fn next_job(&mut self) -> Option<DiskJob> {
-        if self.failure.is_some() {
-            return None;
-        }
-        if let Some((number, ballot)) = self.ballots.next() {
-            return Some(DiskJob::Ballot(number, ballot));
-        }
-        let outgoing = self.to_read.pop_front()?;
-        self.reading_for = Some(outgoing.message.to);
-        Some(DiskJob::Read(outgoing))
-    }
-
-    pub(crate) fn has_job(&self) -> bool {
-        self.failure.is_none() && (self.ballots.next().is_some() || !self.to_read.is_empty())
-    }
-
-    pub(crate) fn wanted_ballot(&self) -> Option<(BallotNumber, Ballot)> {
-        self.ballots.next()
-    }
-
-    /// A ballot lasts: what came after it goes to the journal.
-    pub(crate) fn ballot_written(&mut self, number: BallotNumber) {
-        self.ballots.note_written(number);
-        if self.failure.is_some() {
-            return;
-        }
-        if self.ballots.next().is_none()
-            && let Slot::Following(journal) = &self.slot
-            && let Err(error) = self.hand_to(&journal.clone())
-        {
-            return self.fail(&error);
-        }
-        if self.acknowledge() {
-            self.pump();
-        }
-    }
-
-    /// A message that commits were read for has left, or never will.
-    pub(crate) fn read_for(&mut self, is_sent: bool) {
-        if let Some(to) = self.reading_for.take()
-            && !is_sent
-            && self.failure.is_none()
-        {
-            self.engine.unreachable(to);
-            self.pump();
         }
     }
 }
@@ -200,7 +142,7 @@ impl MemberShared {
         loop {
             let wanted = {
                 let core = self.core.lock();
-                if let Some(failure) = &core.failure {
+                if let Some(failure) = core.failure() {
                     return Err(MemberError::Failed(failure.clone()));
                 }
                 core.wanted_ballot()

@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use consensus::Engine;
 use parking_lot::Mutex;
 
 use super::announcement::{Announcement, FileName, FilePiece};
-use super::core::Slot;
 use super::pull::{Pull, PullError, Pulled};
 use super::{Leases, Member, MemberError, MemberShared, NamedFiles};
 use crate::checkpoint_copy;
@@ -31,7 +29,7 @@ impl Member {
     /// The checkpoint that is in force, for others to fetch. `None`: there is none yet, or it is of the time before the group.
     #[must_use]
     pub fn announcement(&self) -> Option<Announcement> {
-        self.shared.core.lock().announcement.clone()
+        self.shared.core.lock().announcement().cloned()
     }
 
     /// What reads files for others, on whichever thread.
@@ -51,7 +49,7 @@ impl Member {
     #[must_use]
     pub fn wants(&self, announcement: &Announcement) -> bool {
         let files = self.shared.files.lock();
-        let is_following = matches!(self.shared.core.lock().slot, Slot::Following(_));
+        let is_following = self.shared.core.lock().following().is_some();
         is_following && files.as_ref().is_some_and(|manifest| manifest.current().position < announcement.position)
     }
 
@@ -61,19 +59,13 @@ impl Member {
     ///
     /// The disk said no, or what was fetched before is about to come into force.
     pub fn pull(&self, announcement: Announcement) -> Result<Pull, PullError> {
-        let mut core = self.shared.core.lock();
-        if core.restore.is_some() {
-            return Err(PullError::Busy);
-        }
-        core.pulled = None;
-        let sweeps = core.sweeps;
-        drop(core);
+        let sweeps = self.shared.core.lock().begin_pull().ok_or(PullError::Busy)?;
         Pull::begin(self.shared.disk.clone(), self.shared.paths.clone(), announcement, sweeps)
     }
 
     /// What was fetched is for the engine to begin with, when the message comes that tells it to.
     pub fn offer(&self, pulled: Arc<Pulled>) {
-        self.shared.core.lock().pulled = Some(pulled);
+        self.shared.core.lock().offer(pulled);
     }
 
     /// Puts a checkpoint in force whose records this member has, and lets the journal below it go.
@@ -152,13 +144,11 @@ impl MemberShared {
             if !core.is_there(pulled) {
                 return Ok(Installed::Done);
             }
-            let Slot::Following(journal) = &core.slot else { return Ok(Installed::NotYet) };
-            let id = pulled.base().id;
-            // Another leader's checkpoint of what this member does not have: its engine will be told.
-            if core.engine.log().term(id.index) != Some(id.term) || core.engine.base_at(id.index).is_none() {
-                return Ok(Installed::NotYet);
+            // Not so if it is another leader's, of what this member does not have: its engine will be told.
+            match core.following().filter(|_| core.has_applied(pulled.base().id)) {
+                Some(journal) => journal.clone(),
+                None => return Ok(Installed::NotYet),
             }
-            journal.clone()
         };
         if journal.synced() < pulled.announcement().reached {
             return Ok(Installed::NotYet);
@@ -206,7 +196,7 @@ impl MemberShared {
 
     /// Removes checkpoints and segments that the one in force does not name.
     fn remove_unnamed(&self, pulled: &Pulled, number: u64) -> Result<(), OpenError> {
-        self.core.lock().sweeps += 1;
+        self.core.lock().note_sweep();
         for name in self.list(self.paths.checkpoints())? {
             if number_of(&name).is_some_and(|found| found != number) {
                 self.remove(self.paths.checkpoints().join(name));

@@ -21,12 +21,14 @@ mod alone;
 mod announcement;
 mod ballots;
 mod core;
+mod disk_job;
 mod disk_work;
 mod files;
-mod hang;
+mod found_entry;
 mod identity;
 mod leases;
 mod notices;
+mod outgoing;
 mod pull;
 mod rebuild;
 mod tail;
@@ -39,9 +41,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(any(test, feature = "simulation"))]
 use crate::journal::EMPTY_METAS;
-use consensus::{
-    Engine, Index, LogId, MemberChange, MemberId, Members, Message, PeerStatus, Refusal, Shipment, Status,
-};
+use consensus::{Index, LogId, MemberChange, MemberId, Members, Message, PeerStatus, Refusal, Shipment, Status};
 use model::ids::JournalPosition;
 use parking_lot::{Condvar, Mutex};
 use thiserror::Error;
@@ -65,20 +65,15 @@ pub use pull::{Pull, PullError, Pulled};
 pub use timings::Timings;
 pub use wipe::{empty, finish_emptying, identity_of};
 
-use self::core::{Core, Slot};
+#[cfg(test)]
+pub(crate) use self::core::AHEAD_LEN_MAX;
+use self::core::{Core, Effects, Ending};
 use self::disk_work::{DiskThread, DiskWorker};
 pub(crate) use self::leases::{Leases, NamedFiles};
+use self::outgoing::Outgoing;
 
 /// What one message may name is read back in one go: more than that only if a single commit is longer.
 const READ_LEN_MAX: u64 = 2 * consensus::MESSAGE_CONTENTS_LEN_MAX;
-/// A leader writes at most so much that is not committed.
-pub(crate) const AHEAD_LEN_MAX: u64 = 16 << 20;
-
-/// A message to another member, and the commits of the records that it names, in order; those that are not in memory are read from files.
-pub(crate) struct Outgoing {
-    message: Message,
-    commits: Vec<Option<Arc<SharedCommit>>>,
-}
 
 /// What carries messages to other members.
 pub trait Transport: Send + Sync {
@@ -206,6 +201,27 @@ impl Drop for Member {
 }
 
 impl Member {
+    /// What its owner has to do.
+    #[must_use]
+    pub fn situation(&self) -> Situation {
+        self.shared.core.lock().situation()
+    }
+
+    /// Whether [`Member::rebuild`] has to be called.
+    #[must_use]
+    pub fn is_to_be_rebuilt(&self) -> bool {
+        self.shared.core.lock().is_to_be_rebuilt()
+    }
+
+    /// Waits until the owner has something else to do than when this was last called, for a while at most.
+    pub fn wait_for_change(&self, time: Duration) {
+        let mut core = self.shared.core.lock();
+        if !core.has_unseen_notice() {
+            let _ = self.shared.has_notice.wait_for(&mut core, time);
+        }
+        core.notice_seen();
+    }
+
     /// Time has passed: see [`consensus::Engine::tick`].
     pub fn tick(&self) {
         self.tick_after(self.disk_time(Instant::now()));
@@ -229,10 +245,7 @@ impl Member {
 
     /// What was sent to a peer lately is lost.
     pub fn unreachable(&self, peer: MemberId) {
-        self.shared.with_core(|core| {
-            core.engine.unreachable(peer);
-            core.pump();
-        });
+        self.shared.with_core(|core| core.unreachable(peer));
     }
 
     /// Whether [`Member::transfer`] would hand over to that one.
@@ -258,25 +271,25 @@ impl Member {
     ///
     /// This member does not lead with an open store, the change cannot be made now, or would give a vote to one that has not caught up.
     pub fn change(&self, change: &MemberChange) -> Result<(), Refusal> {
-        self.shared.change(change)
+        self.shared.core.lock().append_change(change)
     }
 
     /// Who belongs to the group, as far as that has taken effect here.
     #[must_use]
     pub fn members(&self) -> Members {
-        self.shared.core.lock().engine.status().members
+        self.shared.core.lock().status().members
     }
 
     /// How things stand.
     #[must_use]
     pub fn status(&self) -> Status {
-        self.shared.core.lock().engine.status()
+        self.shared.core.lock().status()
     }
 
     /// How far others are, by a leader's knowledge.
     #[must_use]
     pub fn peers(&self) -> Vec<PeerStatus> {
-        self.shared.core.lock().engine.peers()
+        self.shared.core.lock().peers()
     }
 
     /// How long commits take, by a leader's knowledge.
@@ -288,7 +301,7 @@ impl Member {
     /// Where its log ends, in bytes since the journal began: the same place means the same on all members.
     #[must_use]
     pub fn end(&self) -> JournalPosition {
-        self.shared.core.lock().ends.end()
+        self.shared.core.lock().ends().end()
     }
 
     /// Who this directory is.
@@ -300,7 +313,7 @@ impl Member {
     /// Whether its journal's writer would wait for the others now.
     #[cfg(test)]
     pub(crate) fn is_far_ahead(&self) -> bool {
-        self.shared.is_far_ahead(&self.shared.core.lock())
+        self.shared.core.lock().is_far_ahead()
     }
 
     /// Whether members that are new wait for a checkpoint that knows of them.
@@ -313,14 +326,14 @@ impl Member {
     #[cfg(test)]
     pub(crate) fn last_before_term(&self, term: consensus::Term) -> (LogId, JournalPosition) {
         let core = self.shared.core.lock();
-        let log = core.engine.log();
+        let log = core.log();
         let mut index = log.last().index;
         while index > log.base().id.index && log.term(index).is_some_and(|found| found >= term) {
             index = Index(index.0 - 1);
         }
         let id = LogId { term: log.term(index).unwrap_or_default(), index };
-        let end_of_empty = || core.ends.of(index.next()).map(|end| JournalPosition(end.0 - EMPTY_METAS.len() as u64));
-        (id, core.ends.of(index).or_else(end_of_empty).unwrap_or(JournalPosition::START))
+        let end_of_empty = || core.ends().of(index.next()).map(|end| JournalPosition(end.0 - EMPTY_METAS.len() as u64));
+        (id, core.ends().of(index).or_else(end_of_empty).unwrap_or(JournalPosition::START))
     }
 
     /// Where what the leaders up to this term had appended ends, in this member's log: what it has behind that, others appended.
@@ -328,7 +341,7 @@ impl Member {
     #[must_use]
     pub fn end_of_term(&self, term: consensus::Term) -> JournalPosition {
         let core = self.shared.core.lock();
-        let (log, mut end) = (core.engine.log(), core.ends.end().0);
+        let (log, mut end) = (core.log(), core.ends().end().0);
         let mut index = log.last().index;
         while let Some(entry) = log.entry(index).filter(|entry| entry.id.term > term) {
             end -= match entry.kind {
@@ -348,7 +361,7 @@ impl Member {
     /// Members that are to be sent the files of the checkpoint that is in force, and then a message.
     #[must_use]
     pub fn take_shipments(&self) -> Vec<Shipment> {
-        std::mem::take(&mut self.shared.core.lock().shipments)
+        self.shared.core.lock().take_shipments()
     }
 
     /// Writes and syncs what a follower's journal has gathered, as far as one step goes; of a member that is stepped.
@@ -370,17 +383,21 @@ impl MemberShared {
     fn with_core<T>(&self, act: impl FnOnce(&mut Core) -> T) -> T {
         let mut core = self.core.lock();
         let result = act(&mut core);
-        let (committed, ending) = (core.take_committed(), core.take_ending());
-        let committed_index = core.ends.committed().0;
-        let (has_outgoing, has_job, is_notice_new) = (!core.outbox.is_empty(), core.has_job(), core.note_notice());
+        let effects = core.take_effects();
         drop(core);
+        self.carry_out(effects);
+        result
+    }
+
+    fn carry_out(&self, effects: Effects) {
+        let Effects { ending, committed, committed_index, has_outgoing, has_job, has_new_notice } = effects;
         self.changed.notify_all();
-        if is_notice_new {
+        if has_new_notice {
             self.has_notice.notify_all();
         }
         match ending {
-            Some((journal, Some(reason))) => journal.fail(&reason),
-            Some((journal, None)) => journal.lose_leadership(NOT_LEADING),
+            Some(Ending { journal, failure: Some(reason) }) => journal.fail(&reason),
+            Some(Ending { journal, failure: None }) => journal.lose_leadership(NOT_LEADING),
             None => {}
         }
         if let Some((journal, position)) = committed {
@@ -393,7 +410,6 @@ impl MemberShared {
         if has_job {
             self.begin_disk_work();
         }
-        result
     }
 
     fn send_all(&self) {
@@ -403,14 +419,14 @@ impl MemberShared {
                 self.send(outgoing);
             }
             drop(alone);
-            if self.core.lock().outbox.is_empty() {
+            if !self.core.lock().has_outgoing() {
                 return;
             }
         }
     }
 
     fn next_outgoing(&self) -> Option<Outgoing> {
-        self.core.lock().outbox.pop_front()
+        self.core.lock().next_outgoing()
     }
 
     fn send(&self, outgoing: Outgoing) {
@@ -418,10 +434,7 @@ impl MemberShared {
         let to = message.to;
         // What has to be read is not in the outbox.
         if !self.transport.send(message, commits.into_iter().flatten().collect()) {
-            self.with_core(|core| {
-                core.engine.unreachable(to);
-                core.pump();
-            });
+            self.with_core(|core| core.unreachable(to));
         }
     }
 
@@ -440,10 +453,7 @@ impl MemberShared {
         if commits.iter().all(Option::is_some) {
             return Some(commits.into_iter().flatten().collect());
         }
-        let journal = match &self.core.lock().slot {
-            Slot::Following(journal) | Slot::Leading(Some(journal)) => journal.clone(),
-            _ => return None,
-        };
+        let journal = self.core.lock().open_journal()?.clone();
         let consensus::Body::Append { entries, .. } = &message.body else { return None };
         let found = reader.read(&journal, entries.first()?.id.index, entries.len(), READ_LEN_MAX).ok()??;
         let find = |id: LogId| {
@@ -455,34 +465,21 @@ impl MemberShared {
         records.zip(commits).map(|(entry, commit)| commit.or_else(|| find(entry.id))).collect()
     }
 
-    fn change(&self, change: &MemberChange) -> Result<(), Refusal> {
-        let mut core = self.core.lock();
-        let leader = core.engine.status().leader;
-        let Slot::Leading(Some(journal)) = &core.slot else { return Err(Refusal::NotLeader { leader }) };
-        let journal = journal.clone();
-        core.queue_change(change)?;
-        let mut payload = Vec::new();
-        change.encode(&mut payload);
-        // Under the lock, so that no other change is checked before this one is known of.
-        journal.append_members(&payload);
-        Ok(())
-    }
-
     /// Whether a checkpoint of all that is committed is wanted, to be shipped.
     pub(crate) fn is_checkpoint_wanted(&self) -> bool {
-        self.core.lock().is_checkpoint_wanted
+        self.core.lock().is_checkpoint_wanted()
     }
 
     /// The last committed entry's end, which a checkpoint may reach.
     pub(crate) fn committed(&self) -> (LogId, JournalPosition) {
         let core = self.core.lock();
-        let (index, end) = core.ends.committed();
-        (LogId { term: core.engine.log().term(index).unwrap_or_default(), index }, end)
+        let (index, end) = core.ends().committed();
+        (LogId { term: core.log().term(index).unwrap_or_default(), index }, end)
     }
 
     /// After which entry its log begins.
     pub(crate) fn log_base(&self) -> Index {
-        self.core.lock().engine.log().base().id.index
+        self.core.lock().log().base().id.index
     }
 
     /// What a manifest says beside the position at which that entry ends, once it is applied here. `None`: this member does not lead any
@@ -490,10 +487,10 @@ impl MemberShared {
     pub(crate) fn wait_for_base(&self, index: Index) -> Option<consensus::Base> {
         let mut core = self.core.lock();
         loop {
-            if let Some(base) = core.engine.base_at(index) {
+            if let Some(base) = core.base_at(index) {
                 return Some(base);
             }
-            if core.failure.is_some() || !matches!(core.slot, Slot::Leading(_)) || self.options.is_stepped {
+            if !core.is_leading() || self.options.is_stepped {
                 return None;
             }
             self.changed.wait(&mut core);
@@ -507,13 +504,7 @@ impl MemberShared {
 
     /// A checkpoint is in force: the log begins behind it.
     pub(crate) fn checkpointed(&self, announcement: Announcement) {
-        self.with_core(|core| {
-            let index = announcement.base.id.index;
-            core.engine.checkpointed(index);
-            core.engine.compact(index);
-            (core.is_checkpoint_wanted, core.announcement) = (false, Some(announcement));
-            core.pump();
-        });
+        self.with_core(|core| core.checkpointed(announcement));
     }
 }
 
@@ -536,7 +527,7 @@ impl Replication for WeakMember {
     }
 
     fn must_wait(&self) -> bool {
-        self.member.upgrade().is_some_and(|member| member.is_far_ahead(&member.core.lock()))
+        self.member.upgrade().is_some_and(|member| member.core.lock().is_far_ahead())
     }
 
     fn flushed(&self, position: JournalPosition) {
@@ -565,19 +556,10 @@ impl MemberShared {
         self.core.lock().tail_memory_len()
     }
 
-    fn is_far_ahead(&self, core: &Core) -> bool {
-        let is_far_behind = |place: JournalPosition| core.ends.end().0 - place.0 >= AHEAD_LEN_MAX;
-        is_far_behind(core.ends.committed().1)
-            && core.failure.is_none()
-            && matches!(core.slot, Slot::Leading(_))
-            // What only waits for the mark of a change of members is on a majority's disks: the mark may come behind it.
-            && is_far_behind(core.agreed_end())
-    }
-
     /// What is written and not committed is bounded: what gathers meanwhile makes publishers wait.
     fn wait_until_less_is_ahead(&self) {
         let mut core = self.core.lock();
-        while self.is_far_ahead(&core) {
+        while core.is_far_ahead() {
             self.changed.wait(&mut core);
         }
     }

@@ -2,12 +2,8 @@
 //! of its business: it is not woken for them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use consensus::{Engine, MemberId};
-
-use super::core::{Core, Slot};
-use super::{Member, MemberShared};
+use consensus::MemberId;
 
 /// What its owner has to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,11 +13,11 @@ pub enum Situation {
         /// Whom.
         leader: Option<MemberId>,
     },
-    /// It was elected: [`Member::take_over`] is to be called.
+    /// It was elected: [`Member::take_over`](super::Member::take_over) is to be called.
     Elected,
     /// Its store is being opened, or is open.
     Leading,
-    /// It does not lead any more: the store is to be dropped, and then [`Member::step_back`] to be called.
+    /// It does not lead any more: the store is to be dropped, and then [`Member::step_back`](super::Member::step_back) to be called.
     Lost,
     /// It cannot go on; the reason. All of it is to be dropped.
     Failed(Arc<str>),
@@ -43,63 +39,45 @@ pub(super) struct LastReported {
     is_unseen: bool,
 }
 
-impl Core {
-    fn situation(&self) -> Situation {
-        if let Some(failure) = &self.failure {
-            return Situation::Failed(failure.clone());
-        }
-        match &self.slot {
-            Slot::Lost => Situation::Lost,
-            Slot::Leading(_) => Situation::Leading,
-            Slot::Following(_) if self.is_elected() => Situation::Elected,
-            Slot::Following(_) | Slot::Closed => Situation::Following { leader: self.engine.leader() },
-        }
+impl Notice {
+    pub(super) fn new(situation: Situation, is_to_be_rebuilt: bool, has_shipments: bool) -> Notice {
+        Notice { situation, is_to_be_rebuilt, has_shipments }
     }
+}
 
-    fn is_to_be_rebuilt(&self) -> bool {
-        self.failure.is_none() && matches!(self.slot, Slot::Closed)
-    }
-
+impl LastReported {
     /// Whether there is something for the owner to look at that was not there when this was last called.
-    pub(super) fn note_notice(&mut self) -> bool {
-        let notice = Notice {
-            situation: self.situation(),
-            is_to_be_rebuilt: self.is_to_be_rebuilt(),
-            has_shipments: !self.shipments.is_empty(),
-        };
-        let is_new = self.last_reported.notice.as_ref() != Some(&notice);
+    pub(super) fn report(&mut self, notice: Notice) -> bool {
+        let is_new = self.notice.as_ref() != Some(&notice);
         if is_new {
-            self.last_reported = LastReported { notice: Some(notice), is_unseen: true };
+            *self = LastReported { notice: Some(notice), is_unseen: true };
         }
         is_new
     }
-}
 
-impl MemberShared {
-    pub(super) fn situation(&self) -> Situation {
-        self.core.lock().situation()
+    /// Whether the owner has not looked since there was something new.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.is_unseen
+    }
+
+    /// The owner looks.
+    pub(super) fn seen(&mut self) {
+        self.is_unseen = false;
     }
 }
 
-impl Member {
-    /// What its owner has to do.
-    #[must_use]
-    pub fn situation(&self) -> Situation {
-        self.shared.situation()
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// Whether [`Member::rebuild`] has to be called.
-    #[must_use]
-    pub fn is_to_be_rebuilt(&self) -> bool {
-        self.shared.core.lock().is_to_be_rebuilt()
-    }
-
-    /// Waits until the owner has something else to do than when this was last called, for a while at most.
-    pub fn wait_for_change(&self, time: Duration) {
-        let mut core = self.shared.core.lock();
-        if !core.last_reported.is_unseen {
-            let _ = self.shared.has_notice.wait_for(&mut core, time);
-        }
-        core.last_reported.is_unseen = false;
+    #[test]
+    fn an_owner_is_woken_for_what_is_new_and_once() {
+        let mut last = LastReported::default();
+        let notice = |has_shipments| Notice::new(Situation::Leading, false, has_shipments);
+        assert!(last.report(notice(false)) && last.is_unseen());
+        assert!(!last.report(notice(false)) && last.is_unseen(), "it has not looked yet");
+        last.seen();
+        assert!(!last.report(notice(false)) && !last.is_unseen());
+        assert!(last.report(notice(true)) && last.is_unseen());
     }
 }

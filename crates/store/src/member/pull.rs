@@ -68,6 +68,15 @@ impl Pulled {
         self.announcement.position
     }
 
+    /// Of a checkpoint that names no segments.
+    #[cfg(test)]
+    pub(crate) fn empty(id: consensus::LogId, sweeps: u64) -> Pulled {
+        let (base, file) =
+            (Base { id, ..Base::default() }, crate::manifest::CheckpointFile { number: 1, len: 0, crc: 0 });
+        let announcement = Announcement { base, position: JournalPosition(9), reached: JournalPosition(9), file };
+        Pulled { announcement, segments: Vec::new(), sweeps }
+    }
+
     #[cfg(test)]
     pub(crate) fn segment_count(&self) -> usize {
         self.segments.len()

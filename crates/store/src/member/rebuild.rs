@@ -10,8 +10,9 @@ use parking_lot::{Condvar, Mutex};
 
 use super::announcement::Announcement;
 use super::ballots::Ballots;
-use super::core::{Core, FoundEntry, Slot};
+use super::core::Core;
 use super::disk_work::{DiskThread, DiskWorker};
+use super::found_entry::FoundEntry;
 use super::identity::{Founding, Identity};
 use super::tail::Ends;
 use super::{JournalThreads, Member, MemberError, MemberShared, Options, Transport, entry_kind};
@@ -168,12 +169,7 @@ impl Member {
     ///
     /// As of [`Member::rebuild`].
     pub fn step_back(&self) -> Result<(), MemberError> {
-        {
-            let mut core = self.shared.core.lock();
-            if matches!(core.slot, Slot::Lost | Slot::Leading(_)) {
-                core.slot = Slot::Closed;
-            }
-        }
+        self.shared.core.lock().step_back();
         self.rebuild()
     }
 }
@@ -227,7 +223,7 @@ impl MemberShared {
 
     /// Puts files that were shipped in force, if the engine wants that.
     fn restore_files(&self) -> Result<(), MemberError> {
-        let pulled = self.core.lock().restore.as_ref().map(|restore| restore.pulled.clone());
+        let pulled = self.core.lock().restoring().cloned();
         let Some(pulled) = pulled else { return Ok(()) };
         let current = self.manifest()?;
         let recovery =
@@ -265,13 +261,13 @@ impl MemberShared {
                 let is_written = core.wanted_ballot().is_none();
                 // Meanwhile other files may have been shipped, which the engine's log begins with, or entries replaced that were found:
                 // then it stays closed, and is opened anew.
-                let is_the_logs = core.restore.is_none() && core.first_difference(&entries).is_none();
+                let is_the_logs = core.restoring().is_none() && core.first_difference(&entries).is_none();
                 if is_written && is_the_logs {
                     // How far the checkpoint reached is not written down: no further than the journal did.
                     let (base, _) = log_start(&manifest, &self.identity);
                     // One of the time before the group is of no use to its members.
-                    core.announcement = Announcement::of(&manifest, journal.appended())
-                        .filter(|announcement| announcement.base == base);
+                    let announcement = Announcement::of(&manifest, journal.appended());
+                    core.set_announcement(announcement.filter(|announcement| announcement.base == base));
                     core.follow(journal.clone());
                 }
                 is_written
@@ -295,12 +291,8 @@ impl MemberShared {
 
     fn take_over(self: Arc<Self>) -> Result<(Arc<Store>, RecoveredStore), MemberError> {
         let _alone = self.transition.lock();
-        {
-            let mut core = self.core.lock();
-            if !matches!(core.slot, Slot::Following(_)) || !core.is_elected() {
-                return Err(MemberError::NotLeader);
-            }
-            core.slot = Slot::Leading(None);
+        if !self.core.lock().begin_opening() {
+            return Err(MemberError::NotLeader);
         }
         let opened = self.open_store();
         match opened {
@@ -317,7 +309,7 @@ impl MemberShared {
         self.stop_journal()?;
         *self.files.lock() = None;
         // What was fetched and is not in force is removed, as at any start.
-        self.core.lock().sweeps += 1;
+        self.core.lock().note_sweep();
         let (store, recovered) = store::open_of_member(self.options.store.clone(), self, self.options.is_stepped)?;
         let led = self.with_core(|core| core.lead(&store.shared.journal));
         // Nothing was appended to it: dropping it leaves all as it is.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use consensus::{Engine, Role, Status};
 
-use super::core::Core;
+use super::Core;
 
 /// A leader whose disk has been at one thing for so long hands over.
 const HAND_OVER_AFTER: Duration = Duration::from_secs(1);
@@ -41,14 +41,11 @@ impl Core {
             let status = self.engine.status();
             status.role == Role::Leader && status.members.voters.len() > 1
         };
-        let was_silent = std::mem::replace(&mut self.is_silent, is_silent);
-        if is_silent {
-            self.outbox.clear();
-            self.to_read.clear();
-            if !was_silent {
-                tracing::error!(?disk_time, "the disk hangs: this node leaves the lead to others");
-            }
-        } else if was_silent {
+        let was_silent = self.sending.set_silent(is_silent);
+        if is_silent && !was_silent {
+            tracing::error!(?disk_time, "the disk hangs: this node leaves the lead to others");
+        }
+        if was_silent && !is_silent {
             for peer in self.engine.peers() {
                 self.engine.unreachable(peer.member);
             }
@@ -73,13 +70,12 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use consensus::{
-        BallotFile, Base, Body, GroupId, Index, Log, MemberChange, MemberId, MemberStep, Opening, RaftEngine, Refusal,
-        Timing,
+        BallotFile, Base, GroupId, Index, Log, MemberChange, MemberId, MemberStep, Opening, RaftEngine, Refusal, Timing,
     };
     use model::ids::JournalPosition;
 
-    use super::super::tail::Ends;
     use super::*;
+    use crate::member::tail::Ends;
 
     fn id(number: usize) -> MemberId {
         MemberId::new(number as u64).unwrap()
@@ -118,7 +114,7 @@ mod tests {
                         }
                         core.flushed(core.ends.end());
                     }
-                    for outgoing in std::mem::take(&mut core.outbox) {
+                    for outgoing in std::iter::from_fn(|| core.next_outgoing()).collect::<Vec<_>>() {
                         is_done = false;
                         let to = outgoing.message.to.get() as usize;
                         self.0[to - 1].receive(outgoing.message, outgoing.commits.into_iter().flatten().collect());
@@ -167,7 +163,7 @@ mod tests {
         let leader = group.tick_until_one_leads(&[1, 2, 3], &[]);
         for _ in 0..20 {
             group.0[leader - 1].tick(Duration::from_secs(2));
-            assert!(group.0[leader - 1].outbox.is_empty());
+            assert!(!group.0[leader - 1].has_outgoing());
         }
         let others: Vec<_> = (1..=3).filter(|number| *number != leader).collect();
         // What it is asked meanwhile it does not answer, for that rests on a ballot.
@@ -219,8 +215,7 @@ mod tests {
         assert_eq!(group.0[0].queue_change(&promote), Err(Refusal::NotCaughtUp));
         assert!(!group.0[0].transfer(id(2)));
         group.settle(&[]);
-        let told = group.0[0].outbox.iter().any(|outgoing| matches!(outgoing.message.body, Body::Append { .. }));
-        assert!(!told, "all was delivered");
+        assert!(!group.0[0].has_outgoing(), "all was delivered");
         assert_eq!(group.0[0].queue_change(&promote), Ok(()));
     }
 }

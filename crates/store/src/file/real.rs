@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fdatasync, flock, statvfs};
 
-use super::{Disk, File, Lock, write_all_at};
+use super::operations::{Disk, File, Lock, write_all_at};
 
 /// Messages are for the broker's user alone.
 const FILE_MODE: u32 = 0o600;

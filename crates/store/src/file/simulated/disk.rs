@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::super::{Disk, File, Lock};
+use super::super::operations::{Disk, File, Lock};
 use super::SimDisk;
 use super::handles::SimLock;
 use super::inode::Inode;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
-use super::super::{File, Lock, PAGE_LEN};
+use super::super::operations::{File, Lock, PAGE_LEN};
 use super::state::{State, cut};
 
 pub(super) struct SimFile {

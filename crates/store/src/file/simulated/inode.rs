@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::super::PAGE_LEN;
+use super::super::operations::PAGE_LEN;
 use crate::Random;
 
 /// Pages may tear at multiples of this.

@@ -26,7 +26,7 @@ use parking_lot::{Mutex, RwLock};
 
 use self::handles::SimFile;
 use self::state::State;
-use super::File;
+use super::operations::File;
 use crate::Random;
 
 /// What goes wrong, and how often. Nothing by default.

@@ -121,6 +121,13 @@ fn failure_after(change: impl FnOnce(&Path)) -> String {
     }
 }
 
+/// Most likely no file can be made ready. On a busy machine all have been by then: then those in use are missed first.
+#[track_caller]
+fn check_notices_directory(error: &str) {
+    let is_noticed = error.contains("no more files") || error.contains("no longer exists");
+    assert!(is_noticed && error.contains("/journal"), "{error}");
+}
+
 /// No other file is needed, so that only who looks for it misses it.
 #[test]
 fn a_running_store_notices_that_its_journal_file_is_gone() {
@@ -142,9 +149,7 @@ fn a_running_store_notices_that_its_directory_is_gone() {
         }
     };
     let error = failure_after(remove);
-    // A directory is removed file by file: the store may miss its journal file before the directory is gone.
-    let is_directory_missed = error.contains("no more files") && error.contains("/journal");
-    assert!(is_directory_missed || error.contains(".journal no longer exists"), "{error}");
+    check_notices_directory(&error);
 }
 
 #[test]
@@ -156,5 +161,5 @@ fn a_running_store_notices_that_its_directory_was_moved() {
     };
     let error = failure_after(change);
     std::fs::remove_dir_all(moved).unwrap();
-    assert!(error.contains("no more files") && error.contains("/journal"), "{error}");
+    check_notices_directory(&error);
 }

@@ -11,6 +11,8 @@ mod checkpoint_copy;
 mod checkpoint_delta;
 mod checkpointer;
 pub mod chunk;
+mod closing;
+mod content_memory;
 mod damages;
 mod directory;
 pub mod file;
@@ -43,6 +45,7 @@ pub mod simulation;
 #[cfg(any(test, feature = "simulation"))]
 mod stepped;
 mod store;
+mod store_dir;
 #[cfg(test)]
 mod tests;
 mod threads;

@@ -34,7 +34,7 @@ pub(crate) struct Loader {
 
 impl Loader {
     pub(crate) fn new(shared: &Shared) -> Self {
-        Loader { reader: SlotReader::default(), contents: ChunkWriter::new(shared.budget.clone()) }
+        Loader { reader: SlotReader::default(), contents: ChunkWriter::new(shared.memory.budget().clone()) }
     }
 
     /// Answers loads until the store closes.
@@ -60,7 +60,7 @@ impl Loader {
     }
 
     pub(crate) fn load(&mut self, shared: &Shared, queue: QueueId, load: Load) -> LoadOutcome {
-        if shared.is_memory_short() {
+        if shared.memory.is_short() {
             // There may be no publisher that would see it.
             shared.signals.retire.raise();
         }
@@ -87,7 +87,7 @@ impl Loader {
         segment.note_success(first_slot);
         call.returns(|| format!("{} messages", loaded.entries.len()));
         if let Some(error) = loaded.error.as_ref().filter(|_| !loaded.lost.is_empty()) {
-            shared.damages.note(&segment, &shared.paths.segment(segment.id), error, &loaded.lost);
+            shared.damages.note(&segment, &shared.dir.paths().segment(segment.id), error, &loaded.lost);
         }
         LoadOutcome::Loaded(loaded)
     }
@@ -144,7 +144,7 @@ impl Loader {
             None => (load.first_slot, load.end_slot),
         };
         let runs = segment.live_runs(first_slot, end_slot);
-        let bytes_max = shared.load_len_max().min(u64::from(load.bytes_max));
+        let bytes_max = shared.memory.load_len_max().min(u64::from(load.bytes_max));
         let mut gathered =
             LoadBuffer { queue, load: load.clone(), bytes_max, entries: Vec::new(), len: 0, next_slot: None };
         let (contents, mut range) = (&mut self.contents, None);

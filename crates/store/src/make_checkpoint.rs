@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use consensus::{Base, LogId};
-use model::ids::{JournalPosition, SegmentId};
+use model::ids::JournalPosition;
 
 use crate::checkpoint::CheckpointWriter;
 use crate::checkpoint_copy;
-use crate::checkpointer::{Checkpointer, Collection};
+use crate::checkpointer::{CheckpointSources, Checkpointer, Collection};
 use crate::manifest::CheckpointFile;
 use crate::member::{Announcement, FileName, NamedFiles};
 use crate::reserve::Purpose;
@@ -29,42 +29,34 @@ impl Shared {
         let _call = CHECKPOINT.enter(|_| {});
         let mut checkpointer = self.checkpointer.lock();
         let checkpointer = &mut *checkpointer;
-        let mut position = checkpointer.manifest.current().position;
-        let mut entry = None;
-        if let Some(collection) = collection {
-            // Should this fail, the next one with the old position may still use these: they are only further on.
-            if collection.position >= position {
-                (position, entry) = (collection.position, collection.entry);
-            }
-            checkpointer.queues = collection.queues;
-            checkpointer.returned = collection.returned;
-        }
-        let dropped = self.checkpoint_delta.take().apply(&mut checkpointer.definitions);
+        let (position, entry) = match collection {
+            Some(collection) => checkpointer.take_collection(collection),
+            None => (checkpointer.current().position, None),
+        };
+        let dropped = checkpointer.apply(self.checkpoint_delta.take());
         if !dropped.is_empty() {
             self.catalog.drop_queues(&dropped);
-            checkpointer.queues.retain(|state| dropped.binary_search(&state.queue).is_err());
         }
 
         // (1) The segments' contents were synced when they were written.
-        let segments_dir = self.paths.segments();
-        self.disk.sync_dir(&segments_dir).map_err(attempting("syncing", &segments_dir))?;
+        let segments_dir = self.dir.paths().segments();
+        self.dir.disk().sync_dir(&segments_dir).map_err(attempting("syncing", &segments_dir))?;
         // (2)
-        let number = checkpointer.next_number;
-        checkpointer.next_number += 1;
-        checkpointer.stale.push(number);
-        let path = self.paths.checkpoint(number);
+        let number = checkpointer.begin();
+        let path = self.dir.paths().checkpoint(number);
         let segments: Vec<_> = self.catalog.all().into_iter().filter(|segment| !segment.id.is_transient()).collect();
         let next_segment = self.segment_ids.next();
         let mut reached = JournalPosition::START;
+        let CheckpointSources { definitions, queues, returned } = checkpointer.sources();
         let (len, crc) = self
             .create_reserved(Purpose::Checkpoint, &path, 0, &mut |file| {
                 let writer = CheckpointWriter::write_all(
                     file,
                     position,
                     next_segment,
-                    &checkpointer.definitions,
-                    &checkpointer.queues,
-                    &checkpointer.returned,
+                    definitions,
+                    queues,
+                    returned,
                     segments.iter().map(|segment| segment.view()),
                 )?;
                 reached = self.journal.appended();
@@ -77,20 +69,21 @@ impl Shared {
         self.wait_synced(reached.max(position)).inspect_err(|_| {
             // Nothing names it yet.
             self.remove_checkpoint(number);
-            checkpointer.stale.retain(|stale| *stale != number);
+            checkpointer.give_up(number);
         })?;
         let base = self.base_of(entry, checkpointer)?;
-        let checkpoints_dir = self.paths.checkpoints();
-        self.disk.sync_dir(&checkpoints_dir).map_err(attempting("syncing", &checkpoints_dir))?;
+        let checkpoints_dir = self.dir.paths().checkpoints();
+        self.dir.disk().sync_dir(&checkpoints_dir).map_err(attempting("syncing", &checkpoints_dir))?;
         // What is retired below is found only by who finds these.
-        self.check_place(&checkpointer.manifest)?;
+        self.check_place(checkpointer.manifest())?;
         // (5)
-        checkpointer.manifest.switch(file, position, base).map_err(attempting("switching", &self.paths.manifest()))?;
-        checkpointer.named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
+        let named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
+        let switched = checkpointer.switch(file, position, base, named);
+        switched.map_err(attempting("switching", &self.dir.paths().manifest()))?;
         // (6)
         self.journal.retire(position);
         if let Some(member) = &self.member
-            && let Some(announcement) = Announcement::of(checkpointer.manifest.current(), reached)
+            && let Some(announcement) = Announcement::of(checkpointer.current(), reached)
         {
             member.set_in_force(NamedFiles::new(number, segments.iter().map(|segment| segment.id)));
             member.checkpointed(announcement);
@@ -111,15 +104,12 @@ impl Shared {
     fn remove_unnamed(&self, checkpointer: &mut Checkpointer, number: u64) {
         let kept = self.kept_for_others();
         let is_kept = |name| kept.iter().any(|files| files.has(name));
-        let pinned = &checkpointer.pinned;
-        checkpointer.stale.retain(|stale| {
-            *stale == number
-                || pinned.checkpoint == Some(*stale)
-                || is_kept(FileName::Checkpoint(*stale))
-                || !self.remove_checkpoint(*stale)
-        });
-        let is_free = |id: &mut SegmentId| !pinned.has_segment(*id) && !is_kept(FileName::Segment(*id));
-        for id in checkpointer.doomed.extract_if(.., is_free) {
+        checkpointer.remove_stale(
+            number,
+            |stale| is_kept(FileName::Checkpoint(stale)),
+            |stale| self.remove_checkpoint(stale),
+        );
+        for id in checkpointer.take_doomed(|id| is_kept(FileName::Segment(id))) {
             self.remove_segment_file(id);
         }
     }
@@ -132,7 +122,7 @@ impl Shared {
     /// What the manifest of a member says beside the position: which entry ends there, if that is another than before.
     fn base_of(&self, entry: Option<LogId>, checkpointer: &Checkpointer) -> Result<Option<Arc<Base>>, WorkError> {
         let (Some(member), Some(entry)) = (&self.member, entry) else {
-            return Ok(checkpointer.manifest.current().base.clone());
+            return Ok(checkpointer.current().base.clone());
         };
         // It is committed and on this disk, since the journal is synced up to there: the engine is about to know.
         let base = member.wait_for_base(entry.index).ok_or_else(|| member.not_leading(self.journal.durable()))?;
@@ -140,28 +130,26 @@ impl Shared {
     }
 
     fn remove_checkpoint(&self, number: u64) -> bool {
-        let remove = |path: PathBuf| match self.disk.remove(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(number, %error, "checkpoint was not removed");
-                false
-            }
-            _ => true,
+        let remove = |path: PathBuf| {
+            let removed = self.dir.remove(&path);
+            removed.inspect_err(|error| tracing::warn!(number, %error, "checkpoint was not removed")).is_ok()
         };
-        let is_copy_removed = remove(self.paths.checkpoint_copy(number));
-        remove(self.paths.checkpoint(number)) && is_copy_removed
+        let is_copy_removed = remove(self.dir.paths().checkpoint_copy(number));
+        remove(self.dir.paths().checkpoint(number)) && is_copy_removed
     }
 
     /// Makes the checkpoint's copy, if there is room. An error: the checkpoint cannot be read back, and must not come into force.
     fn copy_checkpoint(&self, checkpoint: CheckpointFile) -> Result<(), WorkError> {
         // What others may need meanwhile is worth more: a segment that is retired, and one that is copied.
         let room_len = checkpoint.len + 2 * self.options.segment_len;
-        let has_room = || self.disk.free_space(&self.paths.checkpoints()).is_ok_and(|free| free >= room_len);
+        let has_room =
+            || self.dir.disk().free_space(&self.dir.paths().checkpoints()).is_ok_and(|free| free >= room_len);
         if self.is_disk_full() || !has_room() {
             tracing::warn!(number = checkpoint.number, "no space for a copy of the checkpoint");
             return Ok(());
         }
-        let path = self.paths.checkpoint(checkpoint.number);
-        match checkpoint_copy::make(&*self.disk, &self.paths, checkpoint) {
+        let path = self.dir.paths().checkpoint(checkpoint.number);
+        match checkpoint_copy::make(self.dir.disk(), self.dir.paths(), checkpoint) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(attempting("reading back", &path)(error)),
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "the checkpoint could not be copied");

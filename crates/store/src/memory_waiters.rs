@@ -9,8 +9,6 @@ use parking_lot::Mutex;
 #[derive(Default)]
 pub(crate) struct MemoryWaiters {
     waiting: Mutex<Vec<Waker>>,
-    /// Halvings of what is kept in memory, as long as that did not help.
-    pub(crate) pressure: AtomicU64,
     /// How much may be in memory until what comes into it at once is moved: clients need not wait for that. Such is what a start has read
     /// of the journal, and what is in a long transaction. Zero afterwards.
     admitted_len_max: AtomicU64,

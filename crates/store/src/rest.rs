@@ -35,7 +35,7 @@ impl Shared {
         let is_resting = self.rest.look(self.journal.appended(), self.options.journal.file_len);
         // As long as a checkpoint is being made there is no need to ask for one.
         let Some(checkpointer) = self.checkpointer.try_lock() else { return };
-        let retired_to = checkpointer.manifest.current().position;
+        let retired_to = checkpointer.current().position;
         drop(checkpointer);
         if is_resting && (self.journal.has_surplus() || self.retirable_at_rest(retired_to).is_some()) {
             self.signals.retire.raise();
@@ -50,7 +50,7 @@ impl Shared {
         let files = self.journal.closed_files();
         let end = files.last()?.end;
         let used_len: u64 = files.iter().map(|file| file.used_len).sum();
-        (end > retired_to && self.budget.movable_len() < used_len / ALIVE_SHARE).then_some(end)
+        (end > retired_to && self.memory.budget().movable_len() < used_len / ALIVE_SHARE).then_some(end)
     }
 
     /// Lets go of files that are ready and not needed while the journal rests.

@@ -11,7 +11,6 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use consensus::LogId;
 use model::ids::{JournalPosition, Place};
@@ -28,11 +27,6 @@ use crate::shared::Shared;
 use crate::trace_points::RETIRE;
 use crate::work_error::{WorkError, attempting};
 use crate::{Content, QueueOwner};
-
-/// A load takes at most one of so many parts of the memory that is left.
-const LOADS_THAT_FIT: u64 = 256;
-/// A load may always read so much.
-const LOAD_LEN_MIN: u64 = 1024;
 
 /// On a full disk contents from this length on are stored once for all queues that have them: not less than naming the place takes.
 const SPARING_LEN_MIN: u32 = 16;
@@ -64,47 +58,16 @@ struct Part {
 }
 
 impl Shared {
-    /// Whether memory is so full that publishers must wait.
-    #[inline]
-    pub(crate) fn is_memory_full(&self) -> bool {
-        let len = self.budget.movable_len();
-        len > self.options.chunk_len_max && len > self.memory_waiters.admitted_len_max()
-    }
-
-    /// Whether memory is full enough for old chunks to be moved to segments.
-    #[inline]
-    pub(crate) fn is_memory_short(&self) -> bool {
-        self.budget.movable_len() > self.options.chunk_len_max / 4 * 3
-    }
-
-    /// How much one load may read: less as memory gets short, so that what very many queues read ahead of their consumers
-    /// does not fill it.
-    pub(crate) fn load_len_max(&self) -> u64 {
-        // More than is kept when memory is short: there it stays as long as messages come in faster than they leave.
-        let left = (self.options.chunk_len_max / 8 * 7).saturating_sub(self.budget.movable_len());
-        (left / LOADS_THAT_FIT).max(LOAD_LEN_MIN)
-    }
-
     /// Whether only the reserve is left on disk.
     pub(crate) fn is_disk_full(&self) -> bool {
         self.reserve.is_in_use() || self.journal.is_reserve_in_use()
-    }
-
-    /// Wakes who waited for memory, if there is some.
-    pub(crate) fn wake_for_memory(&self) {
-        if self.budget.movable_len() <= self.options.chunk_len_max {
-            self.memory_waiters.end_admission();
-        }
-        if !self.is_memory_full() {
-            self.memory_waiters.wake_all();
-        }
     }
 
     /// What should be moved now. `None`: neither journal nor memory are near their bounds.
     pub(crate) fn retire_goal(&self) -> Option<Goal> {
         let unretired_len = self.journal.unretired_len();
         let journal_len_max = self.options.journal.unretired_len_max;
-        let retired_already = self.checkpointer.lock().manifest.current().position;
+        let retired_already = self.checkpointer.lock().current().position;
         let mut goal = Goal { position: retired_already, entry: None, chunk_end: 0 };
         let files = self.journal.closed_files();
         if unretired_len > journal_len_max / 2 {
@@ -134,10 +97,8 @@ impl Shared {
             }
         }
         // On a full disk moving more than must be moved is what fills the reserve. Publishers wait; consumers make room.
-        if self.is_memory_short() && !self.is_disk_full() {
-            let halvings = self.memory_waiters.pressure.load(Ordering::Relaxed) + 1;
-            let kept_count = (self.options.chunk_len_max / CHUNK_LEN as u64) >> halvings.min(63);
-            goal.chunk_end = self.budget.next_number().saturating_sub(kept_count);
+        if self.memory.is_short() && !self.is_disk_full() {
+            goal.chunk_end = self.memory.old_chunk_end();
         }
         (self.is_worth_a_checkpoint(goal) || goal.chunk_end > 0).then_some(goal)
     }
@@ -145,12 +106,12 @@ impl Shared {
     /// See `reserve`.
     pub(crate) fn segment_reserve_len(&self) -> u64 {
         let file_len = self.options.journal.file_len;
-        let chunks_len = self.budget.open_count() * CHUNK_LEN as u64;
+        let chunks_len = self.memory.budget().open_count() * CHUNK_LEN as u64;
         self.journal.longest_file(self.options.message_len_max) + file_len + file_len / 2 + chunks_len
     }
 
     fn has_room_for(&self, len: u64) -> bool {
-        self.disk.free_space(&self.paths.segments()).is_ok_and(|free| free >= len)
+        self.dir.disk().free_space(&self.dir.paths().segments()).is_ok_and(|free| free >= len)
     }
 
     /// Retires what should be retired now, if anything.
@@ -169,16 +130,10 @@ impl Shared {
             return Ok(None);
         };
         let retired = self.retire(goal, owner)?;
-        if goal.chunk_end > 0 {
-            let pressure = &self.memory_waiters.pressure;
-            let next =
-                if self.is_memory_short() { pressure.load(Ordering::Relaxed).saturating_add(1).min(32) } else { 0 };
-            pressure.store(next, Ordering::Relaxed);
-            if next > 1 && retired.message_count == 0 {
-                owner.unload();
-            }
+        if goal.chunk_end > 0 && self.memory.note_moved() > 1 && retired.message_count == 0 {
+            owner.unload();
         }
-        self.wake_for_memory();
+        self.memory.wake();
         Ok(Some(retired))
     }
 
@@ -220,14 +175,14 @@ impl Shared {
         let known = ends.chain([(committed, entry)]).filter(|(end, _)| *end <= goal.position);
         match known.max_by_key(|(end, _)| *end) {
             Some((position, entry)) => Goal { position, entry: Some(entry), ..goal },
-            None => Goal { position: self.checkpointer.lock().manifest.current().position, ..goal },
+            None => Goal { position: self.checkpointer.lock().current().position, ..goal },
         }
     }
 
     /// Whether a checkpoint at the goal lets something go, or members that are new to a group can be sent it.
     fn is_worth_a_checkpoint(&self, goal: Goal) -> bool {
         let checkpointer = self.checkpointer.lock();
-        let current = checkpointer.manifest.current();
+        let current = checkpointer.current();
         let is_other_entry = || current.base.as_ref().map(|base| base.id) != goal.entry;
         goal.position > current.position
             || (goal.entry.is_some() && goal.position == current.position && is_other_entry())
@@ -274,7 +229,7 @@ impl Shared {
         shared_len_min: u32,
     ) -> Result<WrittenSegment, WorkError> {
         let id = self.take_id(is_journaled)?;
-        let path = self.paths.segment(id);
+        let path = self.dir.paths().segment(id);
         let mut fill = |file: Box<dyn File>| {
             let mut writer = SegmentWriter::new(id, 0, file).sharing_from(shared_len_min);
             for part in parts {
@@ -290,13 +245,13 @@ impl Shared {
         let written = if is_journaled {
             self.create_reserved(Purpose::Segment, &path, len, &mut fill)
         } else {
-            self.disk.create(&path).and_then(fill).inspect_err(|error| self.reserve.note(error))
+            self.dir.disk().create(&path).and_then(fill).inspect_err(|error| self.reserve.note(error))
         };
         written.inspect_err(|_| self.abandon(&path)).map_err(attempting("writing", &path))
     }
 
     fn abandon(&self, path: &Path) {
-        let _ = self.disk.remove(path); // an orphan at worst, which the next start removes
+        let _ = self.dir.disk().remove(path); // an orphan at worst, which the next start removes
     }
 }
 

@@ -45,7 +45,7 @@ impl Shared {
             let Some(segment) = self.catalog.get(id) else { continue };
             if self.scrub_segment(&segment, &mut reader, pace).is_ok() {
                 scrubbed.segment_count += 1;
-            } else if self.is_closing() {
+            } else if self.closing.has_begun() {
                 break;
             }
         }
@@ -62,7 +62,7 @@ impl Shared {
         let _call = SCRUB.enter(|arguments| {
             arguments.number("segment", segment.id.0);
         });
-        let path = self.paths.segment(segment.id);
+        let path = self.dir.paths().segment(segment.id);
         let slot_count = segment.counts().0;
         // Opened anew: header and footer are to be read, too.
         let (file, footer) = match self.handles.look(segment) {

@@ -7,31 +7,29 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use model::ids::{JournalPosition, SegmentId};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
-use crate::ChunkBudget;
 use crate::catalog::Catalog;
 use crate::checkpoint_delta::CheckpointDelta;
 use crate::checkpointer::Checkpointer;
+use crate::closing::Closing;
+use crate::content_memory::ContentMemory;
 use crate::damages::Damages;
-use crate::directory::DataDir;
-use crate::file::{Disk, File};
+use crate::file::File;
 use crate::handles::Handles;
 use crate::journal::{Failed, FailureCause, FilePreallocator, Journal, Preallocation, Progress, Syncer, Writer};
 use crate::loads::Loads;
 use crate::manifest::ManifestFile;
 use crate::member::MemberShared;
-use crate::memory_waiters::MemoryWaiters;
 use crate::options::Options;
-use crate::paths::Paths;
 use crate::reserve::{Purpose, Reserve, is_full};
 use crate::rest::Rest;
 use crate::segment_ids::SegmentIds;
 use crate::signals::Signals;
+use crate::store_dir::StoreDir;
 
 /// How long is waited for a sync before it is looked whether the journal lacks a file.
 const LENDING_DELAY: Duration = Duration::from_millis(100);
@@ -39,18 +37,15 @@ const LENDING_DELAY: Duration = Duration::from_millis(100);
 /// The state of a store.
 pub(crate) struct Shared {
     pub(crate) options: Options,
-    pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) dir: Arc<DataDir>,
-    pub(crate) paths: Paths,
+    pub(crate) dir: StoreDir,
     pub(crate) journal: Journal,
-    pub(crate) budget: Arc<ChunkBudget>,
+    pub(crate) memory: ContentMemory,
     pub(crate) catalog: Catalog,
     pub(crate) handles: Handles,
     pub(crate) damages: Damages,
     pub(crate) checkpoint_delta: CheckpointDelta,
     pub(crate) reserve: Reserve,
     pub(crate) loads: Loads,
-    pub(crate) memory_waiters: MemoryWaiters,
     pub(crate) rest: Rest,
     /// Also keeps checkpoints and the moving of messages between segments apart: see `reclaim`.
     pub(crate) checkpointer: Mutex<Checkpointer>,
@@ -61,8 +56,7 @@ pub(crate) struct Shared {
     pub(crate) member: Option<Arc<MemberShared>>,
     /// Something may have to be retired, or reclaimed.
     pub(crate) signals: Arc<Signals>,
-    pub(crate) is_closing: AtomicBool,
-    pub(crate) closing: (Mutex<()>, Condvar),
+    pub(crate) closing: Closing,
     /// Present if no threads drive the journal: tests do it step by step.
     pub(crate) stepped: Mutex<Option<SteppedJournal>>,
 }
@@ -109,8 +103,8 @@ impl Shared {
     /// Looks whether the directory is still ours, and what the next start needs to begin with still in it. If not, the journal fails:
     /// nothing that is written from now on would be found.
     pub(crate) fn check_place(&self, manifest: &ManifestFile) -> Result<(), Failed> {
-        let manifest_path = self.paths.manifest();
-        let found = [(self.dir.is_ours(), self.dir.lock_path()), (manifest.is_at(&manifest_path), &manifest_path)];
+        let manifest_path = self.dir.paths().manifest();
+        let found = [self.dir.is_ours(), (manifest.is_at(&manifest_path), &manifest_path)];
         for (is_there, path) in found {
             // An error tells nothing: what cannot be looked at now may be there.
             if is_there.is_ok_and(|is_there| !is_there) {
@@ -166,32 +160,11 @@ impl Shared {
         }
     }
 
-    pub(crate) fn is_closing(&self) -> bool {
-        self.is_closing.load(Ordering::Acquire)
-    }
-
-    /// From now on the threads end.
-    pub(crate) fn set_closing(&self) {
-        self.is_closing.store(true, Ordering::Release);
-        let _lock = self.closing.0.lock();
-        self.closing.1.notify_all();
-    }
-
-    /// Waits a while, or until the store is being closed.
-    pub(crate) fn sleep(&self, time: Duration) {
-        let mut lock = self.closing.0.lock();
-        if !self.is_closing() {
-            let _ = self.closing.1.wait_for(&mut lock, time);
-        }
-    }
-
     /// Removes a segment's file. Failing costs space until the next start, which removes what no checkpoint names.
     pub(crate) fn remove_segment_file(&self, id: SegmentId) {
         self.handles.forget(id);
-        let path = self.paths.segment(id);
-        if let Err(error) = self.disk.remove(&path)
-            && error.kind() != io::ErrorKind::NotFound
-        {
+        let path = self.dir.paths().segment(id);
+        if let Err(error) = self.dir.remove(&path) {
             tracing::warn!(path = %path.display(), %error, "segment was not removed");
         }
     }

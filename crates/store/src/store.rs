@@ -1,7 +1,6 @@
 //! The store as its owner sees it: opened, started, closed; appended to, settled and loaded from.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Instant;
@@ -14,7 +13,9 @@ use thiserror::Error;
 use crate::backup::{self, Backup, BackupError};
 use crate::catalog::{Catalog, Segment};
 use crate::checkpoint_delta::CheckpointDelta;
-use crate::checkpointer::{Checkpointer, PinnedFiles};
+use crate::checkpointer::{CheckpointSources, Checkpointer};
+use crate::closing::Closing;
+use crate::content_memory::ContentMemory;
 use crate::damages::{DamagedSegment, Damages};
 use crate::directory::DataDir;
 use crate::file::Disk;
@@ -22,7 +23,6 @@ use crate::handles::Handles;
 use crate::journal::{self, Failed, FailureCause, OnEvent, Replication, SyncCounts};
 use crate::loads::Loads;
 use crate::member::{MemberShared, NamedFiles};
-use crate::memory_waiters::MemoryWaiters;
 use crate::options::Options;
 use crate::paths::Paths;
 use crate::recovery::{self, OpenError, RecoveredStore, StartupState, attempting};
@@ -31,6 +31,7 @@ use crate::rest::Rest;
 use crate::segment_ids::SegmentIds;
 use crate::shared::{Shared, SteppedJournal};
 use crate::signals::Signals;
+use crate::store_dir::StoreDir;
 use crate::threads::Threads;
 use crate::wake::DurableWaiter;
 use crate::{ChunkBudget, ChunkWriter, QueueOwner, RecordBatch};
@@ -93,7 +94,7 @@ pub struct Admission {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        self.shared.memory_waiters.end_coming();
+        self.shared.memory.end_coming();
     }
 }
 
@@ -139,7 +140,7 @@ impl Store {
     /// Stops the threads, makes all that was appended durable, and marks the stop as clean. The owner has appended the closed
     /// watermarks and appends nothing any more.
     pub fn close(&self) -> Result<(), CloseError> {
-        self.shared.set_closing();
+        self.shared.closing.begin();
         // Else a thread that makes a checkpoint, and then this one, would wait for as long as the disk is full.
         self.shared.journal.set_closing();
         if let Some(threads) = self.threads.lock().take() {
@@ -149,7 +150,7 @@ impl Store {
         batch.clean_shutdown();
         let end = self.append(&mut batch);
         self.shared.wait_synced(end)?;
-        let checked = self.shared.check_place(&self.shared.checkpointer.lock().manifest);
+        let checked = self.shared.check_place(self.shared.checkpointer.lock().manifest());
         let stopped = self.journal_threads.lock().take().map_or(Ok(()), journal::Threads::stop);
         // Exactly: the next start misses it if anything is gone.
         self.shared.journal.record_synced();
@@ -161,7 +162,7 @@ impl Store {
     /// A writer for contents. One for each thread and kind.
     #[must_use]
     pub fn chunk_writer(&self, _kind: Kind) -> ChunkWriter {
-        ChunkWriter::new(self.shared.budget.clone())
+        ChunkWriter::new(self.shared.memory.budget().clone())
     }
 
     /// Takes what is in the batch into the journal, and returns the position at which all of it is durable. Called under the locks of
@@ -237,7 +238,7 @@ impl Store {
     #[must_use]
     #[inline]
     pub fn is_congested(&self) -> bool {
-        self.shared.journal.is_congested() || self.shared.is_memory_full()
+        self.shared.journal.is_congested() || self.shared.memory.is_full()
     }
 
     /// Content has come into memory: has old content moved to segments if there is too much. Called when messages have been put into
@@ -245,7 +246,7 @@ impl Store {
     /// of which nothing may have been appended.
     #[inline]
     pub fn relieve_memory(&self) {
-        if self.shared.is_memory_short() {
+        if self.shared.memory.is_short() {
             self.shared.signals.retire.raise();
         }
     }
@@ -254,7 +255,7 @@ impl Store {
     /// moved to segments. Changes nothing where memory is full already. It is all there when what this gives is dropped.
     pub fn admit(&self, len: u64) -> Admission {
         let shared = self.shared.clone();
-        shared.memory_waiters.admit(len, shared.budget.movable_len(), shared.options.chunk_len_max);
+        shared.memory.admit(len);
         Admission { shared }
     }
 
@@ -262,12 +263,12 @@ impl Store {
     #[must_use]
     #[inline]
     pub fn is_memory_short(&self) -> bool {
-        self.shared.is_memory_short()
+        self.shared.memory.is_short()
     }
 
     /// Gives back memory of contents that have not been needed since this was called last.
     pub fn trim_memory(&self) {
-        self.shared.budget.trim();
+        self.shared.memory.budget().trim();
     }
 
     /// Gives back room on disk that the journal does not need while hardly anything is appended. To be called every few seconds: that is
@@ -282,8 +283,8 @@ impl Store {
             self.shared.journal.when_uncongested(waker);
             return;
         }
-        self.shared.memory_waiters.push(waker);
-        self.shared.wake_for_memory();
+        self.shared.memory.wait(waker);
+        self.shared.memory.wake();
         self.shared.signals.retire.raise();
     }
 
@@ -385,8 +386,8 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let mut stats = Stats {
             journal_unretired_len: self.shared.journal.unretired_len(),
-            chunk_len: self.shared.budget.used(),
-            spare_chunk_len: self.shared.budget.spare_len(),
+            chunk_len: self.shared.memory.budget().used(),
+            spare_chunk_len: self.shared.memory.budget().spare_len(),
             catalog_len: self.shared.catalog.memory_len(),
             waiting_load_count: self.shared.loads.len() as u64,
             ..Stats::default()
@@ -407,7 +408,7 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         if let Some(threads) = self.threads.lock().take() {
-            self.shared.set_closing();
+            self.shared.closing.begin();
             threads.stop(&self.shared);
         }
     }
@@ -511,44 +512,30 @@ impl StoreBuilder {
         segments.into_iter().for_each(|state| catalog.insert(Arc::new(Segment::recovered(state))));
         let definitions = recovered.definitions.clone();
         let segment_ids = SegmentIds::resume(next_segment, &mut recovered.definitions, member.is_some());
-        let checkpointer = Checkpointer {
-            manifest,
-            definitions,
-            queues,
-            returned,
-            next_number: next_checkpoint,
-            stale: Vec::new(),
-            doomed: Vec::new(),
-            named,
-            pinned: PinnedFiles::default(),
-        };
-        let memory_waiters = MemoryWaiters::inheriting(budget.movable_len(), options.chunk_len_max);
+        let sources = CheckpointSources { definitions, queues, returned };
+        let checkpointer = Checkpointer::new(manifest, sources, next_checkpoint, named);
         let shared = Arc::new(Shared {
             handles: Handles::new(disk.clone(), paths.clone()),
             damages: Damages::default(),
+            memory: ContentMemory::new(budget, options.chunk_len_max),
             options,
-            disk,
-            dir,
-            paths,
+            dir: StoreDir::new(disk, paths, dir),
             journal,
-            budget,
             catalog,
             checkpoint_delta: CheckpointDelta::default(),
             reserve,
             loads: Loads::default(),
-            memory_waiters,
             rest: Rest::default(),
             checkpointer: Mutex::new(checkpointer),
             backup: Mutex::new(()),
             segment_ids,
             member,
             signals,
-            is_closing: AtomicBool::new(false),
-            closing: Default::default(),
+            closing: Closing::default(),
             stepped: Mutex::new(stepped),
         });
         shared.reserve.want_segment(shared.segment_reserve_len());
-        shared.reserve.judge().map_err(attempting("looking for room in", &shared.paths.reserve()))?;
+        shared.reserve.judge().map_err(attempting("looking for room in", &shared.dir.paths().reserve()))?;
         let journal_threads = Mutex::new(journal_threads);
         Ok((Arc::new(Store { shared, threads: Mutex::new(None), journal_threads }), recovered))
     }

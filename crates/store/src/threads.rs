@@ -104,12 +104,12 @@ fn read(shared: &Shared, owner: &dyn QueueOwner) {
 fn retire(shared: &Shared, owner: &dyn QueueOwner) {
     be_nice();
     let mut has_failed = false;
-    while !shared.is_closing() {
+    while !shared.closing.has_begun() {
         match retire_step(shared, owner, &mut has_failed) {
             Rest::None => {}
             Rest::AtLeast(delay) => {
-                shared.sleep(delay);
-                if shared.memory_waiters.is_empty() {
+                shared.closing.sleep(delay);
+                if !shared.memory.is_awaited() {
                     shared.signals.retire.wait(None);
                 }
             }
@@ -135,8 +135,8 @@ pub(crate) enum Rest {
 pub(crate) fn retire_step(shared: &Shared, owner: &dyn QueueOwner, has_failed: &mut bool) -> Rest {
     let outcome = shared.retire_once(owner);
     refill_reserve(shared);
-    shared.wake_for_memory();
-    let is_awaited = !shared.memory_waiters.is_empty();
+    shared.memory.wake();
+    let is_awaited = shared.memory.is_awaited();
     match outcome {
         Ok(Some(retired)) if retired.has_checkpoint || retired.message_count > 0 => {
             *has_failed = false;
@@ -164,7 +164,7 @@ fn reclaim(shared: &Shared, owner: &dyn QueueOwner) {
     be_nice();
     let mut has_failed = false;
     let mut doomed_since: Option<Instant> = None;
-    while !shared.is_closing() {
+    while !shared.closing.has_begun() {
         let is_idle = match reclaim_all(shared, owner) {
             Ok(()) => {
                 has_failed = false;
@@ -191,8 +191,8 @@ fn reclaim(shared: &Shared, owner: &dyn QueueOwner) {
             let lease_end = shared.member.as_ref().and_then(|member| member.next_lease_end());
             shared.signals.reclaim.wait(lease_end.map(|end| end.saturating_duration_since(Instant::now())));
         }
-        if !shared.is_closing() {
-            shared.sleep(RECLAIM_DELAY);
+        if !shared.closing.has_begun() {
+            shared.closing.sleep(RECLAIM_DELAY);
         }
     }
 }
@@ -201,7 +201,7 @@ fn scrub(shared: &Shared, _: &dyn QueueOwner) {
     be_nice();
     let Some(interval) = shared.options.scrub_interval else { return };
     sleep_until(shared, Instant::now() + SCRUB_DELAY.min(interval));
-    while !shared.is_closing() {
+    while !shared.closing.has_begun() {
         let start = Instant::now();
         let segments = shared.catalog.all();
         let len: u64 = segments.iter().map(|segment| segment.file_len).sum();
@@ -211,7 +211,7 @@ fn scrub(shared: &Shared, _: &dyn QueueOwner) {
         let mut pace = |len: u64| {
             paced += len;
             sleep_until(shared, start + Duration::from_secs_f64(paced as f64 / rate));
-            if shared.is_closing() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if shared.closing.has_begun() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         // Somewhere: a broker that is started every day comes to all of them, too.
         let number = usize::try_from(RandomState::new().hash_one(0)).unwrap_or(0) % segments.len().max(1);
@@ -234,9 +234,9 @@ fn scrub(shared: &Shared, _: &dyn QueueOwner) {
 }
 
 fn sleep_until(shared: &Shared, until: Instant) {
-    while !shared.is_closing() {
+    while !shared.closing.has_begun() {
         match until.checked_duration_since(Instant::now()) {
-            Some(left) if left > Duration::ZERO => shared.sleep(left),
+            Some(left) if left > Duration::ZERO => shared.closing.sleep(left),
             _ => return,
         }
     }
@@ -256,9 +256,9 @@ fn reclaim_all(shared: &Shared, owner: &dyn QueueOwner) -> Result<(), WorkError>
         let due = Duration::from_secs_f64(paced as f64 / shared.options.reclaim_rate_per_s.max(1) as f64);
         let ahead = due.saturating_sub(start.elapsed());
         if ahead > PACE_MIN {
-            shared.sleep(ahead);
+            shared.closing.sleep(ahead);
         }
-        if shared.is_closing() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if shared.closing.has_begun() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     while shared.reclaim_once(owner, &mut pace)?.is_some() {}
     Ok(())

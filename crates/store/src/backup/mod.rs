@@ -29,7 +29,6 @@ use std::time::{Duration, Instant};
 use model::ids::{JournalPosition, SegmentId};
 use parking_lot::MutexGuard;
 
-use crate::checkpointer::PinnedFiles;
 use crate::directory::format_text;
 use crate::file::{self, Disk, File};
 use crate::journal::{SnapshotGuard, synced_file_of};
@@ -79,7 +78,7 @@ pub(crate) fn run(shared: &Shared, to: &Path) -> Result<Backup, BackupError> {
         let due = Duration::from_secs_f64(copied as f64 / shared.options.backup_rate_per_s.max(1) as f64);
         let ahead = due.saturating_sub(start.elapsed());
         if ahead > PACE_MIN {
-            shared.sleep(ahead);
+            shared.closing.sleep(ahead);
         }
     }
 }
@@ -125,7 +124,7 @@ impl<'a> BackupInProgress<'a> {
     pub(crate) fn begin(shared: &'a Shared, to: &Path, piece_len: usize) -> Result<Self, BackupError> {
         let alone = shared.backup.try_lock().ok_or(BackupError::Busy)?;
         check(shared)?;
-        let target = Target::create(&*shared.disk, to, shared.paths.dir())?;
+        let target = Target::create(shared.dir.disk(), to, shared.dir.paths().dir())?;
         // With confirms after the write, what they were sent for may not be synced yet.
         shared.wait_synced(shared.journal.durable())?;
         let (pins, manifest, snapshot, segments) = Pins::pin(shared);
@@ -175,7 +174,7 @@ impl<'a> BackupInProgress<'a> {
     }
 
     fn disk(&self) -> &'a dyn Disk {
-        &*self.shared.disk
+        self.shared.dir.disk()
     }
 
     fn link(&mut self) -> Result<Step, BackupError> {
@@ -276,7 +275,7 @@ impl<'a> BackupInProgress<'a> {
 
 /// Whether going on makes sense.
 fn check(shared: &Shared) -> Result<(), BackupError> {
-    if shared.is_closing() {
+    if shared.closing.has_begun() {
         return Err(BackupError::Closing);
     }
     if let Some(failed) = shared.journal.failure() {
@@ -298,7 +297,7 @@ fn linkable(
     manifest: &Manifest,
     segments: Vec<(SegmentId, u64)>,
 ) -> VecDeque<Linkable> {
-    let (paths, copied) = (&shared.paths, target.temporary());
+    let (paths, copied) = (shared.dir.paths(), target.temporary());
     let checkpoint = manifest.checkpoint.map(|file| Linkable {
         from: paths.checkpoint(file.number),
         to: copied.checkpoint(file.number),
@@ -318,13 +317,8 @@ impl<'a> Pins<'a> {
     /// Pins what the manifest's checkpoint names, and holds the journal that continues it.
     fn pin(shared: &'a Shared) -> (Self, Manifest, SnapshotGuard, Vec<(SegmentId, u64)>) {
         let mut checkpointer = shared.checkpointer.lock();
-        let manifest = checkpointer.manifest.current().clone();
-        let mut named = checkpointer.named.clone();
-        named.sort_unstable();
-        checkpointer.pinned = PinnedFiles {
-            checkpoint: manifest.checkpoint.map(|file| file.number),
-            segments: named.iter().map(|(id, _)| *id).collect(),
-        };
+        let manifest = checkpointer.current().clone();
+        let named = checkpointer.pin();
         // Nothing is retired without the lock.
         (Pins { shared }, manifest, shared.journal.snapshot(), named)
     }
@@ -332,7 +326,7 @@ impl<'a> Pins<'a> {
 
 impl Drop for Pins<'_> {
     fn drop(&mut self) {
-        self.shared.checkpointer.lock().pinned = PinnedFiles::default();
+        self.shared.checkpointer.lock().unpin();
         // What should have been removed meanwhile is removed now.
         self.shared.signals.reclaim.raise();
     }

@@ -79,7 +79,7 @@ impl Shared {
 fn give_up(shared: &Shared, segment: &Segment, error: &ReadError) {
     if error.is_permanent() && segment.set_damaged() {
         // Which messages are lost the next one to ask for them finds out, or the scrub.
-        shared.damages.note(segment, &shared.paths.segment(segment.id), error, &[]);
+        shared.damages.note(segment, &shared.dir.paths().segment(segment.id), error, &[]);
         tracing::error!(segment = %segment.id, %error, "segment cannot be read and will not be compacted");
     }
 }
@@ -117,7 +117,7 @@ impl<'a> Copy<'a> {
         let mut rest = order.as_slice();
         while !rest.is_empty() {
             let id = shared.take_id(!self.old[0].segment.id.is_transient())?;
-            let path = shared.paths.segment(id);
+            let path = shared.dir.paths().segment(id);
             // Should the reserve be needed, the file is begun again from here.
             let (start, runs_start) = (rest, self.runs.len());
             let mut failure = None;
@@ -137,7 +137,7 @@ impl<'a> Copy<'a> {
                 writer.finish(!id.is_transient())
             };
             let written = if id.is_transient() {
-                shared.disk.create(&path).and_then(fill)
+                shared.dir.disk().create(&path).and_then(fill)
             } else {
                 // How much will be alive when it is read is not known; `has_room_to_copy` has looked.
                 shared.reserve.create(Purpose::Segment, &path, 0, &mut fill)
@@ -214,7 +214,7 @@ impl<'a> Copy<'a> {
         };
         reader.read(file, runs, ReadAhead::File, &mut each).map_err(|(_, error)| error)?;
         match failure {
-            Some(error) => Err(attempting("writing", &self.shared.paths.segment(writer.id()))(error)),
+            Some(error) => Err(attempting("writing", &self.shared.dir.paths().segment(writer.id()))(error)),
             None => Ok(()),
         }
     }

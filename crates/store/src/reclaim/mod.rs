@@ -93,7 +93,7 @@ impl Shared {
 
     /// What a copy may take of a full disk: it goes to one segment, of which a fifth may be other than messages.
     fn copy_room(&self) -> Result<u64, WorkError> {
-        let room = self.reserve.room_for_segment().map_err(attempting("looking at", &self.paths.reserve()))?;
+        let room = self.reserve.room_for_segment().map_err(attempting("looking at", &self.dir.paths().reserve()))?;
         Ok(room / 5 * 4)
     }
 
@@ -113,7 +113,7 @@ impl Shared {
                 self.remove_segment_file(*id);
             } else {
                 self.handles.forget(*id);
-                checkpointer.doomed.push(*id);
+                checkpointer.doom(*id);
             }
         }
     }
@@ -121,9 +121,11 @@ impl Shared {
     /// Whether segments wait for a checkpoint to be removed.
     pub(crate) fn has_doomed(&self) -> bool {
         let checkpointer = self.checkpointer.lock();
-        let kept = if checkpointer.doomed.is_empty() { Vec::new() } else { self.kept_for_others() };
-        let is_kept = |id| kept.iter().any(|files| files.has(FileName::Segment(id)));
-        checkpointer.doomed.iter().any(|id| !checkpointer.pinned.has_segment(*id) && !is_kept(*id))
+        if !checkpointer.has_doomed(|_| false) {
+            return false;
+        }
+        let kept = self.kept_for_others();
+        checkpointer.has_doomed(|id| kept.iter().any(|files| files.has(FileName::Segment(id))))
     }
 }
 

@@ -97,7 +97,7 @@ fn publishers_go_on_when_consumers_have_made_room_in_memory() {
     for _ in 0..3 {
         let rest = retire_step(&store.shared, &lanes, &mut has_failed);
         assert!(matches!(rest, Rest::AtLeast(_)), "{rest:?}");
-        assert!(!store.shared.memory_waiters.is_empty(), "a wait for a signal would begin");
+        assert!(store.shared.memory.is_awaited(), "a wait for a signal would begin");
     }
     drop(contents);
     assert_eq!(count.0.load(Ordering::SeqCst), 0);
@@ -118,7 +118,7 @@ fn what_a_start_has_read_does_not_hold_publishers_up() {
     let (seen, history, random) = (Seen::default(), History::default(), Random::new(1));
     let legacy = Legacy { seen, random, history, next_queue: 1, next_message: 1 };
     let broker = Broker::restore(store.clone(), recovered, legacy);
-    while store.shared.budget.movable_len() <= len_max + room {
+    while store.shared.memory.budget().movable_len() <= len_max + room {
         broker.publish();
         store.step_journal().unwrap();
     }
@@ -126,14 +126,14 @@ fn what_a_start_has_read_does_not_hold_publishers_up() {
     drop((store, broker));
 
     let (store, recovered) = open();
-    let len = store.shared.budget.movable_len();
+    let len = store.shared.memory.budget().movable_len();
     assert!(len > len_max && !store.is_congested(), "{:?}", store.stats());
     let mut writer = store.chunk_writer(Kind::Transient);
     let mut contents = Vec::new();
     while !store.is_congested() {
         contents.push(writer.copy(&[&[b'x'; 10_000]]));
     }
-    assert!(store.shared.budget.movable_len() <= len + room + 2 * CHUNK_LEN as u64, "there is an end to it");
+    assert!(store.shared.memory.budget().movable_len() <= len + room + 2 * CHUNK_LEN as u64, "there is an end to it");
     contents.clear();
     // Consumers take it; moving it to segments is as good.
     drop(recovered);
@@ -141,7 +141,10 @@ fn what_a_start_has_read_does_not_hold_publishers_up() {
     while !store.is_congested() {
         contents.push(writer.copy(&[&[b'x'; 10_000]]));
     }
-    assert!(store.shared.budget.movable_len() <= len_max + 2 * CHUNK_LEN as u64, "afterwards the bound is what it was");
+    assert!(
+        store.shared.memory.budget().movable_len() <= len_max + 2 * CHUNK_LEN as u64,
+        "afterwards the bound is what it was"
+    );
 }
 
 /// Whether publishers must wait was asked by a method that had memory moved by the way: what was asked more often moved more.
@@ -201,7 +204,7 @@ fn a_spill_that_finds_no_room_keeps_no_journal() {
     store.step_journal().unwrap();
     disk.set_faults(Faults { capacity: Some(512 << 10), ..Faults::default() });
     store.retire_to(end, u64::MAX, &lanes).unwrap_err();
-    assert_eq!(store.shared.checkpointer.lock().manifest.current().position, end);
+    assert_eq!(store.shared.checkpointer.lock().current().position, end);
     assert!(store.is_disk_full());
     disk.set_faults(Faults::default());
     assert!(store.refill_reserve() && !store.is_disk_full());
@@ -231,7 +234,7 @@ fn journal_files_are_retired_one_by_one_when_the_disk_is_nearly_full() {
     assert!(!store.is_disk_full());
     assert_eq!(store.shared.retire_goal().unwrap().position, ends[0]);
     store.retire_once(&Lanes::default()).unwrap();
-    assert_eq!(store.shared.checkpointer.lock().manifest.current().position, ends[0]);
+    assert_eq!(store.shared.checkpointer.lock().current().position, ends[0]);
 }
 
 /// A manifest that could not be synced was read from the page cache by the next start, which removed the checkpoint before. Then the
@@ -266,7 +269,7 @@ fn with_segment(disk: &SimDisk, count: u32) -> (Arc<Store>, SegmentId, std::path
     store.retire_to(end, 0, &lanes).unwrap();
     let segment = store.shared.catalog.all().pop().unwrap();
     let offsets = store.shared.handles.open(&segment).unwrap().1.slots(0).map(|slot| slot.offset).collect();
-    (store.clone(), segment.id, store.shared.paths.segment(segment.id), offsets)
+    (store.clone(), segment.id, store.shared.dir.paths().segment(segment.id), offsets)
 }
 
 fn load(store: &Store, segment: SegmentId, first_slot: u32, end_slot: u32) -> LoadOutcome {
@@ -387,7 +390,7 @@ fn a_segment_that_cannot_be_read_is_copied_once() {
     let lanes = Lanes::default();
     store.reclaim_once(&lanes).unwrap_err();
     assert_eq!(store.reclaim_once(&lanes).unwrap(), None);
-    let names = disk.list(&store.shared.paths.segments()).unwrap();
+    let names = disk.list(&store.shared.dir.paths().segments()).unwrap();
     assert_eq!(names.len(), 1, "what was begun is gone: {names:?}");
 }
 

@@ -36,7 +36,7 @@ fn a_backlog_that_was_drained_leaves_no_journal_behind() {
     while broker.consume() {
         step();
     }
-    let checkpoint_len = store.shared.budget.movable_len();
+    let checkpoint_len = store.shared.memory.budget().movable_len();
     assert_eq!(checkpoint_len, 0, "nothing is alive");
     // The first look sees what was appended before it.
     for _ in 0..2 {
@@ -59,7 +59,7 @@ fn what_is_alive_is_not_written_again_for_a_journal_that_rests() {
     let broker =
         Broker::restore(store.clone(), recovered, Legacy { seen, random, history, next_queue: 1, next_message: 1 });
     // More than the chunk that is being written.
-    while store.shared.budget.movable_len() == 0 {
+    while store.shared.memory.budget().movable_len() == 0 {
         broker.publish();
         store.step_journal().unwrap();
     }

@@ -22,10 +22,11 @@ use crate::position::Positions;
 use crate::probe::BatchProbe;
 use crate::publish::Publish;
 use crate::queue_handle::QueueHandle;
-use crate::section::Section;
+use crate::section::{Committed, Section};
 use crate::tap::Client;
 use crate::targets::Targets;
 use crate::trace_points::APPLY;
+use crate::watchers::Watchers;
 
 /// Where messages go that came one after the other on one lane.
 #[derive(Debug)]
@@ -222,40 +223,15 @@ impl Batch {
 
     #[inline(always)]
     fn enqueue_all<const IS_WHOLE: bool>(&mut self, engine: &Engine) -> Positions {
-        let _call = APPLY.enter(|arguments| {
-            arguments.number("publishes", self.publishes.len()).number("settlements", self.seqs.len());
-            arguments.number("shards", self.shards.count_ones());
-        });
-        let sets = std::mem::take(&mut self.sets);
-        let client = self.client.take();
-        let mut probe = self.probe.take();
-        let began_at = effort::is_counted().then(Instant::now);
-        let mut locked_at = None;
-        let ((), committed) = engine.section(self.shards, sets, |section| {
-            locked_at = began_at.map(|_| Instant::now());
-            if client.is_some() {
-                section.work.on_behalf_of(client);
-            }
-            self.settle_all(section);
-            if IS_WHOLE {
-                section.begin_whole();
-            }
-            match &mut probe {
-                None => {
-                    for publish in &mut self.publishes {
-                        section.put(publish, &self.routes[publish.route as usize].targets);
-                    }
-                }
-                Some(probe) => self.put_timed(section, probe),
-            }
-            if IS_WHOLE {
-                section.end_whole(self.routes.iter().map(|route| &*route.targets));
-            }
-        });
-        self.probe = probe;
-        if let (Some(began_at), Some(locked_at)) = (began_at, locked_at) {
-            self.share_effort(began_at, locked_at);
-        }
+        let watchers = Watchers::NONE
+            .with(Watchers::TAPS, self.client.is_some())
+            .with(Watchers::SAMPLE, self.probe.is_some())
+            .with(Watchers::CALLS, APPLY.is_watched())
+            .with(Watchers::EFFORT, effort::is_counted());
+        let committed = match watchers.are_there() {
+            true => self.enqueue_watched::<IS_WHOLE>(engine, watchers),
+            false => self.in_section::<IS_WHOLE>(engine, |_| (), Self::put_all),
+        };
         engine.store.relieve_memory();
         let published_len = std::mem::take(&mut self.published_len);
         if committed.consumers_lag {
@@ -264,8 +240,65 @@ impl Batch {
         committed.position
     }
 
-    /// Puts all in three parts: what is before the message that is timed, that one, and what is after it.
+    /// Runs the batch's section: settles, then puts.
+    #[inline(always)]
+    fn in_section<const IS_WHOLE: bool>(
+        &mut self,
+        engine: &Engine,
+        begin: impl FnOnce(&mut Section<'_, '_>),
+        put: impl FnOnce(&mut Self, &mut Section<'_, '_>),
+    ) -> Committed {
+        let sets = std::mem::take(&mut self.sets);
+        let ((), committed) = engine.section(self.shards, sets, |section| {
+            begin(section);
+            self.settle_all(section);
+            if IS_WHOLE {
+                section.begin_whole();
+            }
+            put(self, section);
+            if IS_WHOLE {
+                section.end_whole(self.routes.iter().map(|route| &*route.targets));
+            }
+        });
+        committed
+    }
+
+    #[inline(always)]
+    fn put_all(&mut self, section: &mut Section<'_, '_>) {
+        for publish in &mut self.publishes {
+            section.put(publish, &self.routes[publish.route as usize].targets);
+        }
+    }
+
+    /// The same for whoever watches.
     #[cold]
+    #[inline(never)]
+    fn enqueue_watched<const IS_WHOLE: bool>(&mut self, engine: &Engine, watchers: Watchers) -> Committed {
+        let _call = APPLY.enter(|arguments| {
+            arguments.number("publishes", self.publishes.len()).number("settlements", self.seqs.len());
+            arguments.number("shards", self.shards.count_ones());
+        });
+        let (client, mut probe) = (self.client.take(), self.probe.take());
+        let began_at = watchers.has(Watchers::EFFORT).then(Instant::now);
+        let mut locked_at = None;
+        let begin = |section: &mut Section<'_, '_>| {
+            locked_at = began_at.map(|_| Instant::now());
+            if client.is_some() {
+                section.work.on_behalf_of(client);
+            }
+        };
+        let committed = self.in_section::<IS_WHOLE>(engine, begin, |batch, section| match &mut probe {
+            None => batch.put_all(section),
+            Some(probe) => batch.put_timed(section, probe),
+        });
+        self.probe = probe;
+        if let (Some(began_at), Some(locked_at)) = (began_at, locked_at) {
+            self.share_effort(began_at, locked_at);
+        }
+        committed
+    }
+
+    /// Puts all in three parts: what is before the message that is timed, that one, and what is after it.
     fn put_timed(&mut self, section: &mut Section<'_, '_>, probe: &mut BatchProbe) {
         let mut start = 0;
         for (part, end) in [probe.index, probe.index + 1, self.publishes.len()].into_iter().enumerate() {
@@ -281,7 +314,6 @@ impl Batch {
     }
 
     /// Its queues share the time that it has taken, by how much of it was for each; and that for which it had to wait for their locks.
-    #[cold]
     fn share_effort(&self, began_at: Instant, locked_at: Instant) {
         let (waited, worked) = (locked_at.saturating_duration_since(began_at), locked_at.elapsed());
         let routed = self.routes.iter().flat_map(|route| route.targets.queues.iter().map(|queue| (queue, route.count)));

@@ -14,6 +14,7 @@
 //! - `dead_letters`, `delayed`, `deduplication`: what queues and exchanges do besides.
 //! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`, `maintenance`: time.
 //!   `statistics`: counts. `probe`, `timing`: messages that are timed on their way. `effort`: who takes the processors' time.
+//!   `watchers`: who looks at any of it.
 //! - `position`: where something is in the journals of stores, and how far these are. `engine` alone knows the stores' own positions.
 //! - `router`: what the engine asks the topology. `tap`, `notes`: what happens to messages, told to those who watch.
 //!
@@ -61,6 +62,7 @@ pub mod timers;
 mod timing;
 mod trace_points;
 pub mod transfer;
+pub mod watchers;
 pub mod watermark;
 pub mod work;
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use engine::gate::window_cost;
 use engine::lane::LaneNumber;
 use engine::outbox::{OUTBOX_OVERDRAFT_LEN, Outgoing};
+use engine::watchers::Watchers;
 use message::Parts;
 
 use super::consumer_slots::ConsumerSlot;
@@ -29,15 +30,30 @@ impl<P: Protocol> Front<P> {
         // Where they lie: a message that is taken out by itself costs more than what is encoded of it.
         let mut pending = self.deliveries.take();
         let (count, released_len) = self.encode_each(&pending, output_len, now_ms);
-        if self.broker.engine.taps.want(DELIVERED) {
-            self.report_encoded(&pending, count);
+        let watchers = Watchers::NONE
+            .with(Watchers::TAPS, self.broker.engine.taps.want(DELIVERED))
+            .with(Watchers::STAGES, self.stages.is_timing())
+            .with(Watchers::SAMPLE, count > 0 && self.stages.times_next_deliveries());
+        if watchers.are_there() {
+            self.watch_encoded(&pending, count, watchers);
         }
-        self.note_encoded(pending.range(..count));
         pending.drain(..count);
         self.deliveries.put(pending);
         self.handle.outbox.release(released_len);
         self.resume_parked();
         count > 0
+    }
+
+    /// The first of these have been encoded: for whoever watches.
+    #[cold]
+    #[inline(never)]
+    fn watch_encoded(&mut self, pending: &VecDeque<Outgoing>, count: usize, watchers: Watchers) {
+        if watchers.has(Watchers::TAPS) {
+            self.report_encoded(pending, count);
+        }
+        if count > 0 && (watchers.has(Watchers::STAGES) || watchers.has(Watchers::SAMPLE)) {
+            self.time_encoded(pending.range(..count));
+        }
     }
 
     /// Encodes these until the output has so many bytes. Gives how many, and what they took of the window.

@@ -10,11 +10,13 @@ use engine::Positions;
 use engine::batch::{Batch, BatchRoute};
 use engine::outbox::ConnectionEvent;
 use engine::position::{Marks, Position};
+use engine::watchers::Watchers;
 use model::refusal;
 use sampler::{Work, working_on};
 
 use super::tracer::OF_BATCHES;
 use super::{Front, Protocol};
+use crate::broker::Broker;
 use crate::changed::Changed;
 
 /// Does what the outbox and the journal ask for. True when something was done; else `waker` is woken when there is.
@@ -104,31 +106,58 @@ impl<P: Protocol> Front<P> {
         self.charge(&batch);
         let broker = self.broker.clone();
         self.note_places(batch.routes());
-        if broker.engine.taps.want(OF_BATCHES) {
-            self.apply_reported(&mut batch);
-        } else if self.tracer.is_some() {
-            self.forget_reported();
-        }
-        if self.stages.is_timing() {
-            self.time_acks(&batch);
-        }
-        if has_published {
-            self.stages.begin_batch(&mut batch);
-        }
-        let position = batch.apply(&broker.engine, |publish, position| {
-            self.turn.counted.written += u64::from(publish.outcome.waits_for_disk);
-            if publish.confirm_seq != 0 {
-                self.lanes.complete(publish.lane, publish.confirm_seq, publish.outcome.is_refused, position);
-            }
-        });
-        if let Some(probe) = batch.take_probe() {
-            self.batch_timed(*probe, position);
+        let watchers = self
+            .followers()
+            .with(Watchers::TAPS, broker.engine.taps.want(OF_BATCHES))
+            .with(Watchers::SAMPLE, has_published && self.stages.times_next_batch());
+        if watchers.are_there() {
+            self.apply_watched(&broker, &mut batch, watchers);
+        } else {
+            self.bring_to_queues(&broker, &mut batch);
         }
         self.batch = batch;
         self.resume_parked();
         // Acks are what makes room again: a client that only acknowledges is read from all the time.
         if has_published {
             self.slow_down();
+        }
+    }
+
+    /// Who follows what the connection did before, in any of its turns.
+    #[inline(always)]
+    fn followers(&self) -> Watchers {
+        let (has_reported, is_timing) = (self.tracer.is_some(), self.stages.is_timing());
+        Watchers::NONE.with(Watchers::REPORTS, has_reported).with(Watchers::STAGES, is_timing)
+    }
+
+    #[inline(always)]
+    fn bring_to_queues(&mut self, broker: &Broker, batch: &mut Batch) -> Positions {
+        batch.apply(&broker.engine, |publish, position| {
+            self.turn.counted.written += u64::from(publish.outcome.waits_for_disk);
+            if publish.confirm_seq != 0 {
+                self.lanes.complete(publish.lane, publish.confirm_seq, publish.outcome.is_refused, position);
+            }
+        })
+    }
+
+    /// Brings a batch to its queues for whoever watches.
+    #[cold]
+    #[inline(never)]
+    fn apply_watched(&mut self, broker: &Broker, batch: &mut Batch, watchers: Watchers) {
+        if watchers.has(Watchers::TAPS) {
+            self.apply_reported(batch);
+        } else if watchers.has(Watchers::REPORTS) {
+            self.forget_reported();
+        }
+        if watchers.has(Watchers::STAGES) {
+            self.time_acks(batch);
+        }
+        if watchers.has(Watchers::SAMPLE) {
+            self.stages.time_batch(batch);
+        }
+        let position = self.bring_to_queues(broker, batch);
+        if let Some(probe) = batch.take_probe() {
+            self.batch_timed(*probe, position);
         }
     }
 
@@ -164,8 +193,9 @@ impl<P: Protocol> Front<P> {
 
     /// Writes the confirms that may leave, and asks to be woken for the rest.
     pub(crate) fn write_confirms(&mut self) {
-        if self.stages.is_timing() {
-            return self.write_timed_confirms();
+        let watchers = self.followers();
+        if watchers.are_there() {
+            return self.write_watched_confirms(watchers);
         }
         if self.lanes.are_confirming() {
             self.write_confirms_up_to(self.broker.engine.durable());
@@ -174,19 +204,22 @@ impl<P: Protocol> Front<P> {
 
     /// The same, where it is looked at what is confirmed: each confirm that is written, then.
     #[cold]
-    fn write_timed_confirms(&mut self) {
+    #[inline(never)]
+    fn write_watched_confirms(&mut self, watchers: Watchers) {
         let durable = self.broker.engine.durable();
-        self.time_commits(durable);
+        if watchers.has(Watchers::STAGES) {
+            self.time_commits(durable);
+        }
         if self.lanes.are_confirming() {
+            if watchers.has(Watchers::REPORTS) {
+                self.report_confirmed(durable);
+            }
             self.write_confirms_up_to(durable);
         }
     }
 
     #[inline]
     fn write_confirms_up_to(&mut self, durable: Marks) {
-        if self.tracer.is_some() {
-            self.report_confirmed(durable);
-        }
         let (out, vhost) = (&mut self.out, &self.principal.access().vhost.counters);
         let put = |lane, confirm| P::put_confirm(out, lane, confirm);
         let (count, waits_for) = self.lanes.write_confirms(durable, vhost, put);

@@ -153,16 +153,20 @@ impl Stages {
         self.in_flight.take_if(|in_flight| in_flight.is_empty());
     }
 
-    /// A batch with publishes is about to be brought to its queues.
+    /// Whether a message is timed of the batch with publishes that is about to be brought to its queues.
     #[inline(always)]
-    pub(super) fn begin_batch(&mut self, batch: &mut Batch) {
-        if self.published.is_next() {
-            self.time_batch(batch);
-        }
+    pub(super) fn times_next_batch(&mut self) -> bool {
+        self.published.is_next()
     }
 
-    #[cold]
-    fn time_batch(&mut self, batch: &mut Batch) {
+    /// Whether one is timed of the deliveries that have just been encoded.
+    #[inline(always)]
+    pub(super) fn times_next_deliveries(&mut self) -> bool {
+        self.delivered.is_next()
+    }
+
+    /// Chooses a message of a batch, which is timed.
+    pub(super) fn time_batch(&mut self, batch: &mut Batch) {
         let now = Instant::now();
         let count = batch.publishes().len();
         let weight = count as u64 * self.published.take(now);

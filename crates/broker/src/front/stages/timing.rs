@@ -100,16 +100,9 @@ impl<P: Protocol> Front<P> {
         self.stages.in_flight().delivering = timed;
     }
 
-    /// The first `count` deliveries have been put into the output.
-    #[inline(always)]
-    pub(in crate::front) fn note_encoded<'d>(&mut self, encoded: impl ExactSizeIterator<Item = &'d Outgoing> + Clone) {
-        if encoded.len() > 0 && (self.stages.delivered.is_next() | self.stages.is_timing()) {
-            self.time_encoded(encoded);
-        }
-    }
-
+    /// Deliveries have been put into the output.
     #[cold]
-    fn time_encoded<'d>(&mut self, encoded: impl ExactSizeIterator<Item = &'d Outgoing> + Clone) {
+    pub(in crate::front) fn time_encoded<'d>(&mut self, encoded: impl ExactSizeIterator<Item = &'d Outgoing> + Clone) {
         if let Some(in_flight) = &mut self.stages.in_flight {
             let is_encoded = |probe: &mut DeliveryProbe| {
                 encoded.clone().any(|outgoing| outgoing.seq == probe.seq && outgoing.consumer == probe.consumer)

@@ -223,13 +223,9 @@ impl Batch {
 
     #[inline(always)]
     fn enqueue_all<const IS_WHOLE: bool>(&mut self, engine: &Engine) -> Positions {
-        let watchers = Watchers::NONE
-            .with(Watchers::TAPS, self.client.is_some())
-            .with(Watchers::SAMPLE, self.probe.is_some())
-            .with(Watchers::CALLS, APPLY.is_watched())
-            .with(Watchers::EFFORT, effort::is_counted());
-        let committed = match watchers.are_there() {
-            true => self.enqueue_watched::<IS_WHOLE>(engine, watchers),
+        let watchers = Watchers::NONE.with_left(&self.probe).with(self.client.is_some());
+        let committed = match watchers.with(APPLY.is_watched()).with(effort::viewer_count()).are_there() {
+            true => self.enqueue_watched::<IS_WHOLE>(engine),
             false => self.in_section::<IS_WHOLE>(engine, |_| (), Self::put_all),
         };
         engine.store.relieve_memory();
@@ -270,16 +266,16 @@ impl Batch {
         }
     }
 
-    /// The same for whoever watches.
+    /// The same for those that watch.
     #[cold]
     #[inline(never)]
-    fn enqueue_watched<const IS_WHOLE: bool>(&mut self, engine: &Engine, watchers: Watchers) -> Committed {
+    fn enqueue_watched<const IS_WHOLE: bool>(&mut self, engine: &Engine) -> Committed {
         let _call = APPLY.enter(|arguments| {
             arguments.number("publishes", self.publishes.len()).number("settlements", self.seqs.len());
             arguments.number("shards", self.shards.count_ones());
         });
         let (client, mut probe) = (self.client.take(), self.probe.take());
-        let began_at = watchers.has(Watchers::EFFORT).then(Instant::now);
+        let began_at = effort::is_counted().then(Instant::now);
         let mut locked_at = None;
         let begin = |section: &mut Section<'_, '_>| {
             locked_at = began_at.map(|_| Instant::now());

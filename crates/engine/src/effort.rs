@@ -3,18 +3,24 @@
 //! Looking at a clock costs, so that nothing is counted but while a [`Viewer`] is there: then each turn of a connection is timed, and each
 //! batch, whose time its queues share by how much of it was for each. All that it costs else is one load for each of them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use telemetry::Counter;
 
-static VIEWER_COUNT: AtomicUsize = AtomicUsize::new(0);
+static VIEWER_COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Whether there is a viewer.
 #[inline(always)]
 #[must_use]
 pub fn is_counted() -> bool {
-    VIEWER_COUNT.load(Ordering::Relaxed) != 0
+    viewer_count() != 0
+}
+
+/// How many viewers there are.
+#[inline(always)]
+pub(crate) fn viewer_count() -> u32 {
+    VIEWER_COUNT.load(Ordering::Relaxed)
 }
 
 /// One who looks: while there is one, efforts are counted.

@@ -1,46 +1,35 @@
-//! Who watches the way of messages, as one set of bits.
+//! Whether the way of messages is watched, by one set of bits.
 //!
-//! Mostly there is nobody. So each place on the way asks once whether there is anybody, and what is done for watchers is out of line:
+//! Mostly it is not. Each place on the way asks that once, and what is done for watchers is out of line, where each is asked for by itself:
 //!
-//! | place | bits |
+//! | place | watchers |
 //! |---|---|
-//! | a connection brings its batch to the queues | `TAPS`, `REPORTS`, `STAGES`, `SAMPLE` |
-//! | the batch is in its section ([`crate::batch`]) | `TAPS`, `SAMPLE`, `CALLS`, `EFFORT` |
-//! | a connection writes confirms | `REPORTS`, `STAGES` |
-//! | a connection encodes deliveries | `TAPS`, `STAGES`, `SAMPLE` |
+//! | a connection brings its batch to the queues | sinks ([`crate::tap`]), stages that are timed, the next sample of them |
+//! | the batch is in its section ([`crate::batch`]) | sinks, probes ([`crate::probe`]), trace points, efforts ([`crate::effort`]) |
+//! | a connection writes confirms | sinks that are yet to hear of them, stages |
+//! | a connection encodes deliveries | sinks, stages, the next sample |
 
-/// A set of those that watch.
+/// Bits of several that may watch. Each has a word that is zero while it does not watch, so that one branch asks for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Watchers(u8);
+pub struct Watchers(u64);
 
 impl Watchers {
-    /// Nobody.
+    /// None.
     pub const NONE: Watchers = Watchers(0);
-    /// A sink wants to hear of what happens ([`crate::tap`]).
-    pub const TAPS: Watchers = Watchers(1 << 0);
-    /// The connection has reported messages to sinks, and has more to say of them.
-    pub const REPORTS: Watchers = Watchers(1 << 1);
-    /// Stages of messages are being timed.
-    pub const STAGES: Watchers = Watchers(1 << 2);
-    /// One of the messages is to be timed from here on ([`crate::probe`]).
-    pub const SAMPLE: Watchers = Watchers(1 << 3);
-    /// A session watches the calls of a trace point.
-    pub const CALLS: Watchers = Watchers(1 << 4);
-    /// It is counted how much time is taken for what ([`crate::effort`]).
-    pub const EFFORT: Watchers = Watchers(1 << 5);
 
-    /// These, and one more if it is there.
+    /// These, and one that watches unless this is zero.
     #[must_use]
     #[inline(always)]
-    pub const fn with(self, one: Watchers, is_there: bool) -> Self {
-        if is_there { Watchers(self.0 | one.0) } else { self }
+    pub fn with(self, bits: impl Into<u64>) -> Self {
+        Watchers(self.0 | bits.into())
     }
 
-    /// Whether one is among them.
+    /// These, and one that watches where it has left something.
     #[must_use]
     #[inline(always)]
-    pub const fn has(self, one: Watchers) -> bool {
-        self.0 & one.0 != 0
+    pub fn with_left<T>(self, left: &Option<Box<T>>) -> Self {
+        // Where it lies is zero for nothing: nothing has to be compared for it.
+        self.with(left.as_deref().map_or(0, |left| std::ptr::from_ref(left).addr() as u64))
     }
 
     /// Whether there is any.
@@ -56,13 +45,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_watcher_has_a_bit_of_its_own() {
-        let all =
-            [Watchers::TAPS, Watchers::REPORTS, Watchers::STAGES, Watchers::SAMPLE, Watchers::CALLS, Watchers::EFFORT];
-        for one in all {
-            let alone = Watchers::NONE.with(one, true);
-            assert!(alone.are_there() && all.iter().filter(|other| alone.has(**other)).eq([&one]));
-            assert!(!Watchers::NONE.with(one, false).are_there());
+    fn one_that_watches_is_enough() {
+        let nothing = Watchers::NONE.with(0_u32).with(false).with_left::<u8>(&None);
+        assert!(!nothing.are_there());
+        for one in [nothing.with(1_u32 << 31), nothing.with(true), nothing.with_left(&Some(Box::new(0_u8)))] {
+            assert!(one.are_there() && one.with(false).are_there());
         }
     }
 }

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use engine::gate::window_cost;
 use engine::lane::LaneNumber;
 use engine::outbox::{OUTBOX_OVERDRAFT_LEN, Outgoing};
-use engine::watchers::Watchers;
 use message::Parts;
 
 use super::consumer_slots::ConsumerSlot;
@@ -30,12 +29,9 @@ impl<P: Protocol> Front<P> {
         // Where they lie: a message that is taken out by itself costs more than what is encoded of it.
         let mut pending = self.deliveries.take();
         let (count, released_len) = self.encode_each(&pending, output_len, now_ms);
-        let watchers = Watchers::NONE
-            .with(Watchers::TAPS, self.broker.engine.taps.want(DELIVERED))
-            .with(Watchers::STAGES, self.stages.is_timing())
-            .with(Watchers::SAMPLE, count > 0 && self.stages.times_next_deliveries());
-        if watchers.are_there() {
-            self.watch_encoded(&pending, count, watchers);
+        let is_sampled = count > 0 && self.stages.times_next_deliveries();
+        if self.stages.watchers().with(self.broker.engine.taps.wanted_among(DELIVERED)).with(is_sampled).are_there() {
+            self.watch_encoded(&pending, count);
         }
         pending.drain(..count);
         self.deliveries.put(pending);
@@ -44,14 +40,14 @@ impl<P: Protocol> Front<P> {
         count > 0
     }
 
-    /// The first of these have been encoded: for whoever watches.
+    /// The first of these have been encoded: for those that watch.
     #[cold]
     #[inline(never)]
-    fn watch_encoded(&mut self, pending: &VecDeque<Outgoing>, count: usize, watchers: Watchers) {
-        if watchers.has(Watchers::TAPS) {
+    fn watch_encoded(&mut self, pending: &VecDeque<Outgoing>, count: usize) {
+        if self.broker.engine.taps.want(DELIVERED) {
             self.report_encoded(pending, count);
         }
-        if count > 0 && (watchers.has(Watchers::STAGES) || watchers.has(Watchers::SAMPLE)) {
+        if count > 0 {
             self.time_encoded(pending.range(..count));
         }
     }

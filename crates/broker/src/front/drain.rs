@@ -106,12 +106,9 @@ impl<P: Protocol> Front<P> {
         self.charge(&batch);
         let broker = self.broker.clone();
         self.note_places(batch.routes());
-        let watchers = self
-            .followers()
-            .with(Watchers::TAPS, broker.engine.taps.want(OF_BATCHES))
-            .with(Watchers::SAMPLE, has_published && self.stages.times_next_batch());
-        if watchers.are_there() {
-            self.apply_watched(&broker, &mut batch, watchers);
+        let is_sampled = has_published && self.stages.times_next_batch();
+        if self.followers().with(broker.engine.taps.wanted_among(OF_BATCHES)).with(is_sampled).are_there() {
+            self.apply_watched(&broker, &mut batch, is_sampled);
         } else {
             self.bring_to_queues(&broker, &mut batch);
         }
@@ -126,8 +123,7 @@ impl<P: Protocol> Front<P> {
     /// Who follows what the connection did before, in any of its turns.
     #[inline(always)]
     fn followers(&self) -> Watchers {
-        let (has_reported, is_timing) = (self.tracer.is_some(), self.stages.is_timing());
-        Watchers::NONE.with(Watchers::REPORTS, has_reported).with(Watchers::STAGES, is_timing)
+        self.stages.watchers().with_left(&self.tracer)
     }
 
     #[inline(always)]
@@ -140,19 +136,17 @@ impl<P: Protocol> Front<P> {
         })
     }
 
-    /// Brings a batch to its queues for whoever watches.
+    /// Brings a batch to its queues for those that watch.
     #[cold]
     #[inline(never)]
-    fn apply_watched(&mut self, broker: &Broker, batch: &mut Batch, watchers: Watchers) {
-        if watchers.has(Watchers::TAPS) {
+    fn apply_watched(&mut self, broker: &Broker, batch: &mut Batch, is_sampled: bool) {
+        if broker.engine.taps.want(OF_BATCHES) {
             self.apply_reported(batch);
-        } else if watchers.has(Watchers::REPORTS) {
+        } else {
             self.forget_reported();
         }
-        if watchers.has(Watchers::STAGES) {
-            self.time_acks(batch);
-        }
-        if watchers.has(Watchers::SAMPLE) {
+        self.time_acks(batch);
+        if is_sampled {
             self.stages.time_batch(batch);
         }
         let position = self.bring_to_queues(broker, batch);
@@ -193,9 +187,8 @@ impl<P: Protocol> Front<P> {
 
     /// Writes the confirms that may leave, and asks to be woken for the rest.
     pub(crate) fn write_confirms(&mut self) {
-        let watchers = self.followers();
-        if watchers.are_there() {
-            return self.write_watched_confirms(watchers);
+        if self.followers().are_there() {
+            return self.write_watched_confirms();
         }
         if self.lanes.are_confirming() {
             self.write_confirms_up_to(self.broker.engine.durable());
@@ -205,15 +198,11 @@ impl<P: Protocol> Front<P> {
     /// The same, where it is looked at what is confirmed: each confirm that is written, then.
     #[cold]
     #[inline(never)]
-    fn write_watched_confirms(&mut self, watchers: Watchers) {
+    fn write_watched_confirms(&mut self) {
         let durable = self.broker.engine.durable();
-        if watchers.has(Watchers::STAGES) {
-            self.time_commits(durable);
-        }
+        self.time_commits(durable);
         if self.lanes.are_confirming() {
-            if watchers.has(Watchers::REPORTS) {
-                self.report_confirmed(durable);
-            }
+            self.report_confirmed(durable);
             self.write_confirms_up_to(durable);
         }
     }

@@ -257,7 +257,13 @@ impl Taps {
     /// Whether anyone wants to hear of any of these.
     #[inline(always)]
     pub fn want(&self, kinds: Kinds) -> bool {
-        self.wanted().0 & kinds.0 != 0
+        self.wanted_among(kinds) != 0
+    }
+
+    /// Which of these anyone wants to hear of, as bits.
+    #[inline(always)]
+    pub fn wanted_among(&self, kinds: Kinds) -> u32 {
+        self.wanted().0 & kinds.0
     }
 
     /// From now on it is told.

@@ -14,6 +14,7 @@ use engine::batch::Batch;
 use engine::probe::{BatchProbe, DeliveryProbe};
 use engine::queue_handle::QueueHandle;
 use engine::statistics::Stage;
+use engine::watchers::Watchers;
 use model::ids::QueueSeq;
 
 use super::answers::Answers;
@@ -133,6 +134,12 @@ impl Stages {
     #[inline(always)]
     pub(super) fn is_timing(&self) -> bool {
         self.in_flight.is_some()
+    }
+
+    /// The same, among others that may watch.
+    #[inline(always)]
+    pub(super) fn watchers(&self) -> Watchers {
+        Watchers::NONE.with_left(&self.in_flight)
     }
 
     fn in_flight(&mut self) -> &mut InFlight {

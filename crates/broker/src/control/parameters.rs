@@ -96,11 +96,12 @@ impl Broker {
 /// Whether a parameter may have this name.
 pub fn check_parameter_name(name: &str) -> Result<(), ControlError> {
     if name.is_empty() || name.len() > NAME_LEN_MAX {
-        return invalid(format!("a parameter's name has 1 to {NAME_LEN_MAX} bytes, not {}", name.len()));
+        let len = name.len();
+        return invalid(format!("invalid parameter name: it has {len} bytes, and 1 to {NAME_LEN_MAX} are allowed"));
     }
     if StoredSession::is_name(name) {
         return invalid(format!(
-            "names of parameters do not begin with '{}', as sessions do",
+            "invalid parameter name '{name}': the prefix '{}' is reserved for login sessions; choose another name",
             GlobalParameter::SESSIONS
         ));
     }

@@ -12,7 +12,10 @@ impl Broker {
         let queue = self.vhosts.get(vhost).and_then(|vhost| vhost.queue(name.as_bytes()));
         let Some(queue) = queue else { return not_found(format!("no queue '{name}' in vhost '{vhost}'")) };
         self.watched.watch(queue, &self.vhosts).or_else(|TooManyWatched| {
-            invalid(format!("{WATCHED_QUEUE_COUNT_MAX} queues are watched already, which is as many as there may be"))
+            invalid(format!(
+                "cannot watch queue '{name}' in vhost '{vhost}': {WATCHED_QUEUE_COUNT_MAX} queues are watched already, which is the \
+                 limit; stop watching one of them first"
+            ))
         })
     }
 
@@ -21,7 +24,7 @@ impl Broker {
         let queue = self.vhosts.get(vhost).and_then(|vhost| vhost.queue(name.as_bytes()));
         match queue {
             Some(queue) if self.watched.unwatch(&queue) => Ok(()),
-            _ => not_found(format!("queue '{name}' in vhost '{vhost}' is not watched")),
+            _ => not_found(format!("queue '{name}' in vhost '{vhost}' is not being watched")),
         }
     }
 }

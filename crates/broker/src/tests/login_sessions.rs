@@ -143,6 +143,7 @@ fn guests_session_is_of_no_use_elsewhere() {
 fn no_parameter_is_taken_for_a_session() {
     let node = Node::new();
     let refused = node.broker.put_global_parameter(&Actor::broker(), "warren-session.x", 1.into());
-    let text = "names of parameters do not begin with 'warren-session.', as sessions do";
+    let text = "invalid parameter name 'warren-session.x': the prefix 'warren-session.' is reserved for login sessions; \
+                choose another name";
     assert_eq!(refused.unwrap_err(), ControlError::Invalid(text.to_owned()));
 }

@@ -452,7 +452,7 @@ fn nothing_is_imported_of_a_document_of_which_something_cannot_be() {
         check("policies", policy("max-age"), text).await;
         let text = "vhosts, entry 2 ('typed'): the queue type 'stream' is not implemented";
         check("vhosts", json!({"name": "typed", "default_queue_type": "stream"}), text).await;
-        let text = "global_parameters, entry 1 (''): a parameter's name has 1 to 255 bytes, not 0";
+        let text = "global_parameters, entry 1 (''): invalid parameter name: it has 0 bytes, and 1 to 255 are allowed";
         check("global_parameters", json!({"name": "", "value": 1}), text).await;
         let binding = |source: &str, destination: &str, key: &str, arguments: Value| {
             json!({"vhost": "new", "source": source, "destination": destination, "destination_type": "queue",

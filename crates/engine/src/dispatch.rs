@@ -54,17 +54,17 @@ impl Work<'_> {
     /// Hands out what the queue has ready to consumers that can take it, and lets go what has expired or is too much. `store` learns of it
     /// in [`Work::commit`].
     pub fn dispatch(&mut self, entry: &mut QueueEntry) {
-        let start = self.section_effects.effects.deliveries.len();
+        let start = self.section_effects.queue_effects.deliveries.len();
         let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
-        entry.queue.dispatch(now_ms, &mut self.section_effects.effects);
+        entry.queue.dispatch(now_ms, &mut self.section_effects.queue_effects);
         self.take_effects(entry);
-        if !self.section_effects.effects.drained.is_empty() {
+        if !self.section_effects.queue_effects.drained.is_empty() {
             self.take_drained(entry);
         }
         if entry.queue.is_timed() {
             self.set_timer(entry);
         }
-        if self.section_effects.effects.deliveries.len() == start {
+        if self.section_effects.queue_effects.deliveries.len() == start {
             return;
         }
         if !entry.probes.is_empty() {
@@ -76,7 +76,7 @@ impl Work<'_> {
         let id = entry.handle.id();
         let (mut redelivered_count, mut no_ack_count) = (0, 0);
         let mut current: Option<(queue::ConsumerId, usize)> = None;
-        for (index, delivery) in self.section_effects.effects.deliveries.iter().enumerate().skip(start) {
+        for (index, delivery) in self.section_effects.queue_effects.deliveries.iter().enumerate().skip(start) {
             redelivered_count += u64::from(delivery.redelivered);
             no_ack_count += u64::from(delivery.no_ack);
             if delivery.no_ack && delivery.message.is_journaled() {
@@ -109,7 +109,7 @@ impl Work<'_> {
             }
         }
         settled.end(|first, last| self.section_effects.records.settle(id, first, last));
-        let count = (self.section_effects.effects.deliveries.len() - start) as u64;
+        let count = (self.section_effects.queue_effects.deliveries.len() - start) as u64;
         entry.handle.count_delivered(count, no_ack_count, redelivered_count);
     }
 
@@ -163,7 +163,7 @@ impl Work<'_> {
             self.note_given_back(entry, seqs, false);
         }
         let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
-        entry.queue.requeue(seqs, how, now_ms, &mut self.section_effects.effects);
+        entry.queue.requeue(seqs, how, now_ms, &mut self.section_effects.queue_effects);
         self.take_effects(entry);
     }
 
@@ -178,7 +178,7 @@ impl Work<'_> {
         if self.wanted.has(Kind::Rejected) {
             self.note_given_back(entry, seqs, true);
         }
-        entry.queue.reject(seqs, has_failed, &mut self.section_effects.effects);
+        entry.queue.reject(seqs, has_failed, &mut self.section_effects.queue_effects);
         self.take_effects(entry);
     }
 
@@ -193,7 +193,7 @@ impl Work<'_> {
     ) -> u64 {
         entry.handle.count_read(entries.len() as u64);
         let lost_count = entry.queue.lose(load, lost)
-            + entry.queue.loaded(load, entries, next_slot, &mut self.section_effects.effects);
+            + entry.queue.loaded(load, entries, next_slot, &mut self.section_effects.queue_effects);
         self.take_effects(entry);
         if lost_count > 0 && !entry.line.is_empty() {
             // Those behind a lost one wait for it no longer.
@@ -204,13 +204,13 @@ impl Work<'_> {
 
     /// Gives up messages once more that were set aside and could not be brought elsewhere.
     pub(crate) fn retry_dead_letters(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq]) {
-        entry.queue.retry_dead_letters(seqs, &mut self.section_effects.effects);
+        entry.queue.retry_dead_letters(seqs, &mut self.section_effects.queue_effects);
         self.take_effects_of(entry, Why::Again);
     }
 
     /// Takes everything back from consumers that hold a message for too long, and tells them.
     pub(crate) fn time_out(&mut self, entry: &mut QueueEntry, now_ms: u64) {
-        for consumer in entry.queue.time_out(now_ms, &mut self.section_effects.effects) {
+        for consumer in entry.queue.time_out(now_ms, &mut self.section_effects.queue_effects) {
             let (consumer, outbox) = (consumer.gate.consumer, consumer.gate.outbox);
             outbox.tell(ConnectionEvent::ConsumerTimedOut { consumer, queue: entry.handle.id() });
         }
@@ -234,7 +234,7 @@ impl Work<'_> {
     pub fn get(&mut self, entry: &mut QueueEntry, no_ack: bool, waiter: &Arc<Outbox>) -> (Get<Held>, Positions) {
         let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
         entry.queue.note_used(now_ms);
-        let got = entry.queue.get(no_ack, now_ms, &mut self.section_effects.effects);
+        let got = entry.queue.get(no_ack, now_ms, &mut self.section_effects.queue_effects);
         self.take_effects(entry);
         if entry.queue.is_timed() {
             self.set_timer(entry);
@@ -279,12 +279,14 @@ impl Work<'_> {
         let id = entry.handle.id();
         self.section_effects
             .wanted
-            .extend(self.section_effects.effects.loads.drain(..).map(|load| RequestedRead { queue: id, load }));
-        for returned in self.section_effects.effects.returned.drain(..).filter(|returned| returned.is_journaled) {
+            .extend(self.section_effects.queue_effects.loads.drain(..).map(|load| RequestedRead { queue: id, load }));
+        for returned in self.section_effects.queue_effects.returned.drain(..).filter(|returned| returned.is_journaled) {
             let returns = Returns { counts: returned.counts, waits_until_ms: returned.waits_until_ms };
             self.section_effects.records.returned(id, returned.seq, returns);
         }
-        if !self.section_effects.effects.dropped.is_empty() || !self.section_effects.effects.leaving.is_empty() {
+        if !self.section_effects.queue_effects.dropped.is_empty()
+            || !self.section_effects.queue_effects.leaving.is_empty()
+        {
             self.take_dropped(entry, why);
         }
     }
@@ -293,15 +295,19 @@ impl Work<'_> {
         let from = self.section_effects.settled.len();
         let is_kept = entry.queue.rules().keeps_dropped;
         if why == Why::First {
-            self.section_effects.effects.dropped.iter().for_each(|dropped| entry.handle.count_died(dropped.reason));
+            self.section_effects
+                .queue_effects
+                .dropped
+                .iter()
+                .for_each(|dropped| entry.handle.count_died(dropped.reason));
             if self.wanted.has(Kind::Expired) || self.wanted.has(Kind::Dropped) {
                 self.note_given_up(entry);
             }
         }
         if !is_kept {
-            self.section_effects
-                .settled
-                .extend(self.section_effects.effects.dropped.drain(..).map(|dropped| (dropped.seq, dropped.message)));
+            self.section_effects.settled.extend(
+                self.section_effects.queue_effects.dropped.drain(..).map(|dropped| (dropped.seq, dropped.message)),
+            );
         }
         self.line_up(entry);
         self.section_effects.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
@@ -315,8 +321,8 @@ impl Work<'_> {
             let DroppedMessage { seq, message, reason, counts } = dropped;
             DeadLetter { queue: handle.clone(), seq: Some(seq), content: message.into_content(), reason, counts }
         };
-        let mut dropped = self.section_effects.effects.dropped.drain(..).peekable();
-        for seq in self.section_effects.effects.leaving.drain(..) {
+        let mut dropped = self.section_effects.queue_effects.dropped.drain(..).peekable();
+        for seq in self.section_effects.queue_effects.leaving.drain(..) {
             match dropped.next_if(|dropped| dropped.seq == seq) {
                 Some(dropped) => entry.line.push(leaver(dropped)),
                 None => entry.line.announce(seq),

@@ -49,7 +49,7 @@ impl Work<'_> {
     #[cold]
     pub(crate) fn take_drained(&mut self, entry: &QueueEntry) {
         let ended = self.section_effects.drained.get_or_insert_default();
-        for credit in self.section_effects.effects.drained.drain(..) {
+        for credit in self.section_effects.queue_effects.drained.drain(..) {
             let Some(of_queue) = entry.queue.consumer(credit.consumer) else { continue };
             let gate = &of_queue.consumer.gate;
             let (queue, outbox, number) = (entry.handle.id(), gate.outbox.clone(), gate.consumer);

@@ -76,14 +76,14 @@ impl Work<'_> {
     /// Notes messages that the queue has just given up. Those that a consumer does not want have been noted as that.
     #[cold]
     pub(crate) fn note_given_up(&mut self, entry: &QueueEntry) {
-        let dropped = std::mem::take(&mut self.section_effects.effects.dropped);
+        let dropped = std::mem::take(&mut self.section_effects.queue_effects.dropped);
         for dropped in &dropped {
             if dropped.reason != DropReason::Rejected {
                 let content = dropped.message.known_content();
                 self.note(&entry.handle, Some(dropped.seq), content, NoteOf::GivenUp(dropped.reason));
             }
         }
-        self.section_effects.effects.dropped = dropped;
+        self.section_effects.queue_effects.dropped = dropped;
     }
 
     /// Notes a message that an operator moves or deletes, if anyone wants to hear of it.

@@ -37,7 +37,7 @@ impl Work<'_> {
         let section_effects = &mut *self.section_effects;
         let timed = &mut section_effects.timed;
         probes.take_delivered(
-            &section_effects.effects.deliveries[start..],
+            &section_effects.queue_effects.deliveries[start..],
             handle.priorities.max == 0,
             |probe, delivery| {
                 if let Some(view) = queue.consumer(delivery.consumer) {

@@ -85,7 +85,7 @@ impl Work<'_> {
 impl Work<'_> {
     /// What had failed elsewhere has come, and goes to consumers that were waiting for it.
     fn note_handed_out_at_once(&mut self) {
-        for delivery in &mut self.section_effects.effects.deliveries {
+        for delivery in &mut self.section_effects.queue_effects.deliveries {
             let is_new = !delivery.redelivered && delivery.counts == Counts::default();
             let content = delivery.message.known_content().filter(|_| is_new);
             let parts = content.and_then(|content| Parts::read(content.bytes()));

@@ -55,7 +55,8 @@ pub(crate) struct SectionEffects {
     pub(crate) records: RecordBatch,
     /// Where what has been appended in this section is durable.
     position: Positions,
-    pub(crate) effects: Effects<Held>,
+    /// What queues have decided.
+    pub(crate) queue_effects: Effects<Held>,
     /// Queues that have given up what is to go elsewhere.
     pub(crate) giving_up: VecDeque<Arc<QueueHandle>>,
     /// What is to be looked after, and when.
@@ -177,7 +178,7 @@ impl<'e> Work<'e> {
         if !section_effects.timed.is_empty() {
             section_effects.timed.drain(..).for_each(|(outbox, probe)| outbox.time(probe));
         }
-        let mut deliveries = section_effects.effects.deliveries.drain(..);
+        let mut deliveries = section_effects.queue_effects.deliveries.drain(..);
         let mut start = 0;
         for run in section_effects.runs.drain(..) {
             let outgoing = deliveries.by_ref().take(run.end - start).map(|delivery| Outgoing {
@@ -255,6 +256,6 @@ impl<'e> Work<'e> {
         // A thread does not keep the room of its largest purge for ever.
         section_effects.settled.shrink_to(KEPT_COUNT);
         section_effects.places.shrink_to(KEPT_COUNT);
-        section_effects.effects.deliveries.shrink_to(KEPT_COUNT);
+        section_effects.queue_effects.deliveries.shrink_to(KEPT_COUNT);
     }
 }

@@ -26,7 +26,7 @@ use tokio::time::{Sleep, sleep_until};
 
 use super::drain::on_event;
 use super::received::Received;
-use super::{KeepAlive, Phase, Protocol};
+use super::{Phase, Protocol};
 use crate::broker::Broker;
 use crate::connections::{ConnectionHandle, ConnectionMemory, SocketProbe};
 use crate::identity::Identity;
@@ -519,7 +519,7 @@ impl<P: Protocol> Connection<P> {
     }
 
     fn next_beat(&mut self, now: Instant) -> Result<Instant, Over> {
-        let KeepAlive { interval } = self.session.keep_alive();
+        let interval = self.session.keep_alive_interval();
         if interval.is_zero() {
             return Ok(now + Duration::from_secs(3600));
         }

@@ -5,7 +5,9 @@
 //!
 //! - `protocol` is what a protocol is, `connection` moves bytes between a socket and a session of one.
 //! - What a client asks for: `opening` (logins), `publish`, `consume`, `settle`, `commit`.
-//! - What a front is made of: `lanes`, `consumer_slots`, `deliveries`, `waits`, `publisher_flow`, `principal`, `resources`, `routes`.
+//! - What a front is made of: `lanes`, `consumer_slots`, `deliveries`, `waits`, `publisher_flow`, `principal`,
+//!   `connection_resources`, `routes`.
+//! - What goes in and out: `input`, `output`, `throttling`; `turn` counts it.
 //! - How it goes on and ends: `drain`, `deliver`, `publish_hold`, `departures`, `ending`.
 //! - What is reported of messages: `tracer`. What is timed: `stages`, `answers`.
 
@@ -24,11 +26,13 @@ mod disposition;
 mod drain;
 mod ending;
 mod incoming;
+mod input;
 mod lane;
 mod lanes;
 mod last_route;
 mod memory;
 mod opening;
+mod output;
 mod phase;
 mod principal;
 mod protocol;
@@ -39,16 +43,16 @@ mod received;
 mod routes;
 mod settle;
 mod stages;
+mod throttling;
 mod tracer;
 mod transaction;
+mod turn;
 mod unacked;
 mod waits;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use engine::batch::Batch;
 use engine::lane::LaneNumber;
@@ -60,15 +64,13 @@ pub(crate) use incoming::Incoming;
 pub(crate) use lane::Lane;
 pub(crate) use opening::{Negotiated, Renewal};
 pub(crate) use phase::Phase;
-pub(crate) use protocol::{Delivery, KeepAlive, Protocol};
+pub(crate) use protocol::{Delivery, Protocol};
 pub(crate) use tracer::client_name;
 pub(crate) use waits::LoadingGet;
 
 use crate::broker::Broker;
-use crate::connections::{ConnectionHandle, ConnectionState};
+use crate::connections::ConnectionHandle;
 use crate::identity::{Interface, Origin};
-use crate::limits::{OUTPUT_LEN, PUBLISHER_PAUSE_LEN, PUBLISHER_PAUSES_MAX};
-use crate::statistics::TurnCounts;
 use crate::vhost::Vhost;
 use crate::vhost_access::VhostAccess;
 use connection_resources::ConnectionResources;
@@ -80,7 +82,8 @@ use publisher_flow::PublisherFlow;
 use routes::Routes;
 use stages::Stages;
 use tracer::Tracer;
-use waits::{Question, Waits};
+use turn::Turn;
+use waits::Waits;
 
 /// The broker's side of one connection.
 #[derive(Debug)]
@@ -104,17 +107,6 @@ pub(crate) struct Front<P: Protocol> {
     turn: Turn,
     /// What was reported of messages; None: nothing yet.
     tracer: Option<Box<Tracer>>,
-}
-
-/// What one read, and what was done because of it, came to.
-#[derive(Debug, Default)]
-struct Turn {
-    /// When what is being received arrived, in milliseconds since 1970.
-    now_ms: u64,
-    /// When the last read brought it.
-    received_at: Option<Instant>,
-    /// What has been counted.
-    counted: TurnCounts,
 }
 
 impl<P: Protocol> Front<P> {
@@ -172,29 +164,6 @@ impl<P: Protocol> Front<P> {
         matches!(self.phase, Phase::Running)
     }
 
-    /// Where the protocol writes its answers.
-    #[inline]
-    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
-        &mut self.out
-    }
-
-    /// The same, beside what was agreed.
-    #[inline]
-    pub(crate) fn out_and_agreed(&mut self) -> (&mut Vec<u8>, &P::Agreed) {
-        (&mut self.out, &self.agreed)
-    }
-
-    /// Bytes to send.
-    #[inline]
-    pub(crate) fn output(&self) -> &[u8] {
-        &self.out
-    }
-
-    #[cfg(test)]
-    pub(crate) fn take_output(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.out)
-    }
-
     #[cfg(test)]
     pub(crate) fn has_exclusive_queues(&self) -> bool {
         self.resources.has_queues()
@@ -204,22 +173,6 @@ impl<P: Protocol> Front<P> {
     #[cfg(test)]
     pub(crate) fn set_blocked(&mut self) {
         self.flow.set_blocked(true);
-    }
-
-    /// So many bytes of the output have been sent.
-    #[inline]
-    pub(super) fn remove_output(&mut self, len: usize) {
-        self.out.drain(..len);
-    }
-
-    /// All of the output has been sent, or the client reads it no more.
-    #[inline]
-    pub(crate) fn clear_output(&mut self) {
-        self.out.clear();
-    }
-
-    pub(super) fn send_heartbeat(&mut self) {
-        P::put_heartbeat(&mut self.out);
     }
 
     /// The vhost of an open connection.
@@ -268,195 +221,10 @@ impl<P: Protocol> Front<P> {
         self.lanes.put(lane);
     }
 
-    /// Receiving begins: this is the time of all that comes with it.
-    #[inline]
-    pub(crate) fn begin_receiving(&mut self, now_ms: u64) {
-        self.turn.now_ms = now_ms;
-    }
-
-    /// How many publishes wait to be brought to their queues together.
-    #[inline]
-    pub(crate) fn batched_publish_count(&self) -> usize {
-        self.batch.publishes().len()
-    }
-
-    /// For how many times [`PUBLISHER_PAUSE_LEN`] the connection has published more than consumers could take, and should pause once: as
-    /// many as one read brings, at most.
-    pub(crate) fn take_pause(&mut self) -> u32 {
-        let pauses = self.batch.take_pauses(PUBLISHER_PAUSE_LEN, PUBLISHER_PAUSES_MAX.into());
-        pauses as u32
-    }
-
-    /// Whether more bytes may be received now.
-    #[inline]
-    pub(crate) fn wants_input(&self) -> bool {
-        !matches!(self.phase, Phase::Closed { .. } | Phase::Refused { .. })
-            && !self.is_input_paused()
-            && self.out.len() < 4 * OUTPUT_LEN
-    }
-
-    /// Whether bytes may come from the client, if only such as define something.
-    pub(crate) fn wants_bytes(&self) -> bool {
-        self.wants_input()
-            || (self.waits.is_followed()
-                && !self.flow.is_stopped()
-                && self.is_running()
-                && self.out.len() < 4 * OUTPUT_LEN)
-    }
-
-    /// Whether nothing is received, whatever the peer does: its silence proves nothing then.
-    #[inline]
-    pub(super) fn is_input_paused(&self) -> bool {
-        self.waits.has_any() || self.flow.is_stopped()
-    }
-
-    /// Whether something was refused only because a back end has to be asked first: then it is to come again.
-    pub(crate) fn waits_for_answer(&mut self) -> bool {
-        let open = self.principal.known_access().and_then(|access| access.permissions.take_open());
-        if let Some(open) = open {
-            self.waits.ask(Question::Permission(open));
-        }
-        self.waits.has_question()
-    }
-
-    /// Whether the last request that was received comes again: when there is an answer, when all alarms are over, or when the store has
-    /// caught up. Asked once a read.
-    #[inline]
-    pub(crate) fn comes_again(&mut self) -> bool {
-        self.waits.has_question() || self.flow.take_put_back()
-    }
-
-    /// Whether a publish has to wait, for the end of an alarm or for the store.
-    pub(crate) fn is_held_back(&self) -> bool {
-        self.flow.is_blocked() || self.flow.is_put_back()
-    }
-
-    /// Whether the publishes of this read have to be checked, by [`Front::hold_publish`] and for traces.
-    #[inline(always)]
-    pub(crate) fn checks_publishes(&self) -> bool {
-        self.flow.checks_publishes()
-    }
-
-    /// Whether what defines something is received, although nothing else is: the answer to what did so before it is yet to leave.
-    #[inline]
-    pub(crate) fn is_followed(&self) -> bool {
-        self.waits.is_followed()
-    }
-
-    /// What was written since `start` leaves after the answer that is held, if one is.
-    pub(crate) fn hold_output(&mut self, start: usize) {
-        self.waits.hold_output(&mut self.out, start);
-    }
-
-    /// Nothing more is received before that answer has left.
-    pub(crate) fn end_following(&mut self) {
-        self.waits.end_following();
-    }
-
-    /// What back ends have answered is good for one request, which is done.
-    #[inline]
-    pub(crate) fn forget_answers(&mut self) {
-        if self.principal.asks_back_ends() && !self.waits.has_question() {
-            self.principal.access().permissions.forget_answers();
-        }
-    }
-
-    /// Looks whether an answer has come that the connection waits for. True when it has; else `cx` is woken when it does.
-    pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> bool {
-        let question = self.waits.question();
-        match question {
-            None => return false,
-            Some(Question::Login(answer)) => {
-                let Poll::Ready(result) = answer.as_mut().poll(cx) else { return false };
-                self.principal.answer(result);
-                *question = None;
-            }
-            Some(Question::Permission(open)) => {
-                let Poll::Ready(is_allowed) = open.answer.as_mut().poll(cx) else { return false };
-                if let (Some(Question::Permission(open)), Some(access)) =
-                    (question.take(), self.principal.known_access())
-                {
-                    access.permissions.close(*open, is_allowed);
-                }
-            }
-        }
-        if self.stages.is_timing() {
-            self.ask_followed();
-        }
-        true
-    }
-
-    /// Writes down how things stand, for listings: the last thing of a turn.
-    pub(crate) fn report(&mut self) {
-        self.lanes.report();
-        self.report_counted();
-        let state = match self.phase {
-            Phase::Opening => return,
-            Phase::Closing { .. } | Phase::Refused { .. } | Phase::Parting { .. } | Phase::Closed { .. } => {
-                ConnectionState::Closing
-            }
-            Phase::Running if self.flow.is_blocked() => ConnectionState::Blocked,
-            Phase::Running => ConnectionState::Running,
-        };
-        self.handle.set_state(state);
-        if self.flow.is_congested() || self.is_throttled() {
-            self.note_flow();
-        }
-    }
-
-    /// A read has brought so many bytes.
-    #[inline]
-    pub(crate) fn note_received(&mut self, len: usize, at: Instant) {
-        self.turn.received_at = Some(at);
-        self.handle.traffic.received(len);
-        self.turn.counted.received_len += len as u64;
-    }
-
-    /// A write has taken so many bytes.
-    #[inline]
-    pub(crate) fn note_sent(&mut self, len: usize) {
-        self.handle.traffic.sent(len);
-        self.turn.counted.sent_len += len as u64;
-    }
-
-    /// The vhost takes what has been counted in this turn. What comes before there is a vhost waits for it.
-    fn report_counted(&mut self) {
-        let Some(access) = self.principal.known_access() else { return };
-        let counters = &access.vhost.counters;
-        counters.take(&mut self.turn.counted);
-        self.broker.engine.statistics.vhosts.note(counters);
-        self.broker.statistics.connections.note(&self.handle);
-    }
-
-    /// The connection has to wait: it is shown in flow for a while.
-    pub(super) fn note_flow(&self) {
-        self.handle.flow_at_ms.store(self.broker.engine.clock.now_ms(), Ordering::Relaxed);
-    }
-
-    /// Whether nothing is received for the sake of the vhost's limit of rates.
-    pub(crate) fn is_throttled(&self) -> bool {
-        self.flow.is_throttled()
-    }
-
     /// How long the login still holds, if it does not hold for ever.
     pub(crate) fn expires_in(&self) -> Option<Duration> {
         let expires_at_ms = self.principal.known_login()?.expires_at_ms?;
         Some(Duration::from_millis(expires_at_ms.saturating_sub(self.broker.engine.clock.now_ms())))
-    }
-
-    /// The time has passed that it was to wait for the vhost's limit of rates. Says whether that is all.
-    pub(crate) fn end_throttling(&mut self) -> bool {
-        let left = match self.principal.known_access() {
-            Some(access) => access.vhost.throttle.charge(0, 0, Instant::now()),
-            None => Duration::ZERO,
-        };
-        self.flow.throttle_for(left);
-        !self.is_throttled()
-    }
-
-    /// How long nothing is received for the sake of the vhost's limit of rates.
-    pub(crate) fn throttled_for(&self) -> Duration {
-        self.flow.throttled_for()
     }
 
     /// Gives memory back that the connection does not need while nothing happens.

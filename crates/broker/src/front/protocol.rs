@@ -38,13 +38,6 @@ pub(crate) struct Delivery<'a> {
     pub(crate) parts: &'a Parts<'a>,
 }
 
-/// How a silent peer is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct KeepAlive {
-    /// The interval that was agreed; zero: none.
-    pub(crate) interval: Duration,
-}
-
 /// A protocol, with the state of one session of it.
 pub(crate) trait Protocol: Sized + Send + 'static {
     /// What a lane keeps for it.
@@ -92,8 +85,8 @@ pub(crate) trait Protocol: Sized + Send + 'static {
     /// How long the protocol's message is that `bytes` begin with, if that is known: while less of it has come there is nothing to do.
     fn frame_len(&self, bytes: &[u8]) -> Option<usize>;
 
-    /// How a silent client is found.
-    fn keep_alive(&self) -> KeepAlive;
+    /// The interval of signs of life that was agreed, by which a silent client is found; zero: none.
+    fn keep_alive_interval(&self) -> Duration;
 
     /// The message of a get may have been read from a segment: it is tried again.
     fn retry_get(&mut self, get: LoadingGet);

@@ -34,7 +34,7 @@ use model::refusal::Refusal;
 
 use crate::broker::Broker;
 use crate::connections::ConnectionHandle;
-use crate::front::{Confirm, Delivery, Front, Incoming, KeepAlive, LoadingGet, Protocol};
+use crate::front::{Confirm, Delivery, Front, Incoming, LoadingGet, Protocol};
 use channel::ChannelState;
 use exception::Exception;
 use handshake::Handshake;
@@ -141,8 +141,8 @@ impl Protocol for Session {
         if self.handshake == Handshake::Header { None } else { frame_len(bytes) }
     }
 
-    fn keep_alive(&self) -> KeepAlive {
-        KeepAlive { interval: Duration::from_secs(self.front.agreed().heartbeat_s.into()) }
+    fn keep_alive_interval(&self) -> Duration {
+        Duration::from_secs(self.front.agreed().heartbeat_s.into())
     }
 
     fn retry_get(&mut self, get: LoadingGet) {

@@ -29,6 +29,8 @@ mod plan;
 mod roster;
 pub mod wire;
 
+pub use consensus::MemberId;
+
 pub use address::{ADDRESS_LEN_MAX, Address};
 pub use call_router::{CallRouter, NodeCalls};
 pub use driver::{Driver, DriverError, DriverSetup, NodeOwner, TICK};

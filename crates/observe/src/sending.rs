@@ -1,4 +1,4 @@
-//! What brings things to a receiver that may fail, one after the other: the loop that webhooks, InfluxDB and servers of spans have in common.
+//! What brings things to a receiver that may fail, one after the other: the loop of webhooks, InfluxDB and servers of spans.
 //! What waits, and when it may be tried, is in the crate `outbox`.
 
 use std::time::Duration;

@@ -4,7 +4,6 @@
 //! and all of these answer as a node alone does.
 
 mod error;
-mod fake;
 mod figures;
 mod metrics;
 mod trouble;
@@ -16,7 +15,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use error::{ControlError, ErrorKind};
-pub use fake::FakeControl;
 pub use figures::{Context, NodeFigures};
 pub use metrics::{ClusterMetrics, LaneBytes, MemberMetrics};
 pub use trouble::{Trouble, TroubleKind};

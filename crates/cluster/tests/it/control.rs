@@ -1,6 +1,8 @@
 //! What operators are shown: whether a node is needed for a majority.
 
-use cluster::control::{Control, ControlError, FakeControl, Role};
+use cluster::control::{Control, ControlError, Role};
+
+use super::fake_control::FakeControl;
 
 #[track_caller]
 fn check_critical(voters: usize, down: usize, learners: usize, expected: bool) {

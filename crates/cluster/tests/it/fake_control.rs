@@ -1,16 +1,16 @@
-//! A cluster that is none, for tests of what stands over [`Control`].
+//! A cluster that is none, for tests of what stands over [`Control`]: those of `management` and `warren` include this file, too.
+
+#![allow(dead_code, reason = "each test crate uses some of it")]
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use consensus::MemberId;
-
-use super::{ClusterMetrics, ClusterView, Control, ControlError, LogView, MemberView, Outcome, Role};
-use crate::address::Address;
-use crate::wire::{ClusterId, NodeName};
+use cluster::control::{ClusterMetrics, ClusterView, Control, ControlError, LogView, MemberView, Outcome, Role};
+use cluster::wire::{ClusterId, NodeName};
+use cluster::{Address, MemberId};
 
 /// Answers with what it was given, and remembers what it was ordered.
 #[derive(Debug)]
-pub struct FakeControl {
+pub(crate) struct FakeControl {
     view: Mutex<Arc<ClusterView>>,
     metrics: Mutex<ClusterMetrics>,
     error: Mutex<Option<ControlError>>,
@@ -24,7 +24,7 @@ impl FakeControl {
     ///
     /// A name is none, or there are none.
     #[must_use]
-    pub fn of(names: &[&str]) -> Self {
+    pub(crate) fn of(names: &[&str]) -> Self {
         let name = |text: &str| NodeName::new(text).expect("a node's name");
         let members = (1..).zip(names).map(|(number, text)| MemberView {
             name: name(text),
@@ -69,23 +69,23 @@ impl FakeControl {
     }
 
     /// Changes what it shows.
-    pub fn show(&self, change: impl FnOnce(&mut ClusterView)) {
+    pub(crate) fn show(&self, change: impl FnOnce(&mut ClusterView)) {
         change(Arc::make_mut(&mut self.view.lock().unwrap_or_else(PoisonError::into_inner)));
     }
 
     /// Changes what it measures.
-    pub fn measure(&self, change: impl FnOnce(&mut ClusterMetrics)) {
+    pub(crate) fn measure(&self, change: impl FnOnce(&mut ClusterMetrics)) {
         change(&mut self.metrics.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Every order fails so from now on, or none does.
-    pub fn refuse(&self, error: Option<ControlError>) {
+    pub(crate) fn refuse(&self, error: Option<ControlError>) {
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 
     /// What it was ordered, in short: `forget rabbit@b`; `drain` where no node is named.
     #[must_use]
-    pub fn orders(&self) -> Vec<String> {
+    pub(crate) fn orders(&self) -> Vec<String> {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

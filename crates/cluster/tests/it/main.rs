@@ -4,6 +4,7 @@
 
 mod control;
 mod driver;
+mod fake_control;
 mod formation;
 mod frames;
 mod handshake;
@@ -13,3 +14,4 @@ mod nodes;
 mod peers;
 mod plan;
 mod roster;
+mod troubles;

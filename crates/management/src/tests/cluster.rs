@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use broker::view::{Alarms, PeerAlarms};
-use cluster::control::{ControlError, FakeControl};
+use cluster::control::ControlError;
 use serde_json::{Value, json};
 
+use super::fake_control::FakeControl;
 use super::house::{House, in_house_with};
 use super::metrics::scrape;
 use crate::options::Options;

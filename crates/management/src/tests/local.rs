@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use cluster::control::{ControlError, FakeControl};
+use cluster::control::ControlError;
 use cluster::wire::NodeName;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{Method, Request, StatusCode};
 use observe::prometheus::WithoutBroker;
 use serde_json::{Value, json};
 
+use super::fake_control::FakeControl;
 use super::house::in_house_with;
 use super::lines::alone;
 use super::metrics::{scrape, scrape_without_broker};

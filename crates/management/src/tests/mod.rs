@@ -11,6 +11,8 @@ mod definitions;
 mod delayed;
 mod explanations;
 mod exports;
+#[path = "../../../cluster/tests/it/fake_control.rs"]
+mod fake_control;
 mod house;
 mod influxdb;
 mod lines;

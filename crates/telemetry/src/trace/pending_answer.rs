@@ -1,7 +1,7 @@
 //! Calls whose own work is over and which are answered later: a publish by its confirm, a method whose answer waits for the journal.
 //!
-//! Such a call has left the stack of its task, which works on for others meanwhile. It is followed by itself: what it waited for is reported
-//! afterwards, one wait after the other, each with an end. It ends when this is dropped.
+//! Such a call has left the stack of its task, which works on for others meanwhile. It is followed by itself: what it waited for is
+//! reported afterwards, one wait after the other, each with an end. It ends when this is dropped.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,7 @@
 //! A node whose broker comes and goes, with real sockets, clients and files.
 
+#[path = "../../../../cluster/tests/it/fake_control.rs"]
+mod fake_control;
 mod federation;
 mod forwarded;
 mod link_files;

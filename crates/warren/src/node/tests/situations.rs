@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cluster::control::{ClusterMetrics, ClusterView, Control, FakeControl, Outcome};
+use cluster::control::{ClusterMetrics, ClusterView, Control, Outcome};
 use cluster::wire::NodeName;
 use tokio::sync::Semaphore;
 
+use super::fake_control::FakeControl;
 use super::*;
 use crate::node::BrokerStop;
 

@@ -326,7 +326,7 @@ impl Broker {
     pub fn set_peer_alarms(&self, peers: Vec<PeerAlarms>) {
         let _looking = self.alarms.begin_look();
         let Some(before) = self.alarms.set_peers(peers) else { return };
-        self.connections.tell_all(|| ConnectionEvent::AlarmsChanged);
+        self.connections.notify_all(|| ConnectionEvent::AlarmsChanged);
         let now = self.alarms.peers();
         let of = |peers: &[PeerAlarms], node: &str| {
             peers.iter().find(|peer| peer.node == node).map_or_else(ActiveAlarms::default, |peer| peer.alarms)
@@ -355,7 +355,7 @@ impl Broker {
         if !self.alarms.look(&self.options, data_dir, self.engine.store.is_disk_full()) {
             return;
         }
-        self.connections.tell_all(|| ConnectionEvent::AlarmsChanged);
+        self.connections.notify_all(|| ConnectionEvent::AlarmsChanged);
         self.emit_alarms(&self.options.node, before, self.alarms());
     }
 }

@@ -40,7 +40,7 @@ struct OpenConnections {
     /// Those in no listing any more: all has been said, and the client has not closed its socket.
     parting: HashMap<ConnectionId, Arc<ConnectionHandle>>,
     /// What those that come are told at once.
-    told: Option<EndNotice>,
+    end_notice: Option<EndNotice>,
 }
 
 /// What all connections are told when the broker is about to stop, those too that come later.
@@ -353,7 +353,7 @@ impl Connections {
     pub(crate) fn add(&self, connection: Arc<ConnectionHandle>) -> Option<ConnectionEvent> {
         let mut open = self.open.lock();
         open.by_id.insert(connection.id, connection);
-        open.told.as_ref().map(EndNotice::event)
+        open.end_notice.as_ref().map(EndNotice::event)
     }
 
     /// Takes a connection out of listings. It may still have a while to go.
@@ -404,24 +404,24 @@ impl Connections {
     }
 
     /// Tells every connection, and from now on each that comes.
-    pub(crate) fn tell_end(&self, notice: &EndNotice) {
+    pub(crate) fn announce_end(&self, notice: &EndNotice) {
         let told: Vec<_> = {
             let mut open = self.open.lock();
-            open.told = Some(notice.clone());
+            open.end_notice = Some(notice.clone());
             open.by_id.values().chain(open.parting.values()).cloned().collect()
         };
-        told.iter().for_each(|connection| connection.outbox.tell(notice.event()));
+        told.iter().for_each(|connection| connection.outbox.notify(notice.event()));
     }
 
     /// Tells every connection.
-    pub(crate) fn tell_all(&self, event: impl Fn() -> ConnectionEvent) {
-        self.tell(|_| true, event);
+    pub(crate) fn notify_all(&self, event: impl Fn() -> ConnectionEvent) {
+        self.notify(|_| true, event);
     }
 
     /// Tells the connections that `is_meant` says.
-    pub(crate) fn tell(&self, is_meant: impl Fn(&ConnectionHandle) -> bool, event: impl Fn() -> ConnectionEvent) {
+    pub(crate) fn notify(&self, is_meant: impl Fn(&ConnectionHandle) -> bool, event: impl Fn() -> ConnectionEvent) {
         let meant = self.all().into_iter().filter(|connection| is_meant(connection));
-        meant.for_each(|connection| connection.outbox.tell(event()));
+        meant.for_each(|connection| connection.outbox.notify(event()));
     }
 
     /// Lets every connection look again at what it waits for and what waits for it.

@@ -41,7 +41,7 @@ impl Broker {
         if let Some(sink) = &self.options.event_sink {
             sink.take(&event);
         }
-        self.subscribers.tell(event);
+        self.subscribers.publish(event);
     }
 
     /// The last events that are kept, the newest first.

@@ -103,7 +103,7 @@ pub use recent_events::is_kept as is_event_kept;
 pub use reject_connection::reject_connection;
 pub use reply_codes::reply_code;
 pub use selection::{
-    BrowseRequest, BrowsedMessage, BrowsedPage, Carried, Destination, HeldBy, MessageFilter, MessageId, RedriveTo,
+    BrowseRequest, BrowsedMessage, BrowsedPage, Destination, HeldBy, MessageFilter, MessageId, MoveReport, RedriveTo,
     Removed, Selection, Start,
 };
 pub use subscriptions::{Followed, Subscription};

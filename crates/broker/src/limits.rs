@@ -27,7 +27,7 @@ pub(crate) const OUTPUT_LEN: usize = 128 << 10;
 /// How much one read may bring.
 pub(crate) const READ_LEN: usize = 128 << 10;
 
-/// A connection whose publishes outrun the consumers of its queues pauses for [`PUBLISHER_PAUSE`] after so many bytes. Else the processor
+/// A connection that publishes while the consumers of its queues lag pauses for [`PUBLISHER_PAUSE`] after so many bytes. Else the processor
 /// would go
 /// into taking messages in rather than handing them on, and a backlog would grow that has to be moved to disk and back.
 pub(crate) const PUBLISHER_PAUSE_LEN: u64 = 64 << 10;

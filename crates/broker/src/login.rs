@@ -62,7 +62,7 @@ fn describe(attempt: &LoginAttempt, arguments: &mut Arguments) {
     }
 }
 
-fn told(result: &Result<Identity, LoginRefused>) -> String {
+fn outcome_text(result: &Result<Identity, LoginRefused>) -> String {
     match result {
         Ok(identity) => format!("user {}", identity.name()),
         Err(refused) => refused.to_string(),
@@ -92,7 +92,7 @@ impl Broker {
         let now = Instant::now();
         let result = self.check_lockout(attempt, now).and_then(|()| self.log_in_internally(attempt));
         let result = self.concluded(attempt, now, result);
-        call.returns(|| told(&result));
+        call.returns(|| outcome_text(&result));
         result
     }
 
@@ -105,7 +105,7 @@ impl Broker {
             Err(refused) => Err(refused),
         };
         let result = self.concluded(&attempt, now, result);
-        call.returns(|| told(&result));
+        call.returns(|| outcome_text(&result));
         result
     }
 

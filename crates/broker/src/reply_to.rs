@@ -84,7 +84,7 @@ impl Replies {
         drop(places);
         // A requester that does not read loses replies rather than making the broker keep them.
         if outbox.try_acquire_overdrawn(window_cost(content.len())) {
-            outbox.tell(ConnectionEvent::Reply { lane, address, content });
+            outbox.notify(ConnectionEvent::Reply { lane, address, content });
         }
         true
     }

@@ -17,13 +17,13 @@ const SHUTDOWN: &str = "broker forced connection closure with reason 'shutdown'"
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Broker {
-    /// Receives nothing any more, and waits until all that has been received is durable and confirmed: up to `patience`, and says whether
+    /// Receives nothing any more, and waits until all that has been received is durable and confirmed: up to `timeout`, and says whether
     /// that is so. What comes next is [`Broker::stop_saying`]. Between the two nothing is lost if another broker goes on with what is in
     /// the journal.
-    pub async fn pause(&self, patience: Duration) -> bool {
-        let until = Instant::now() + patience;
+    pub async fn pause(&self, timeout: Duration) -> bool {
+        let until = Instant::now() + timeout;
         let unheard = Arc::new(());
-        self.connections.tell_end(&EndNotice::Pause(unheard.clone()));
+        self.connections.announce_end(&EndNotice::Pause(unheard.clone()));
         // One is kept for those that come later.
         if !wait_until(until, || Arc::strong_count(&unheard) <= 2).await {
             return false;
@@ -33,18 +33,18 @@ impl Broker {
     }
 
     /// Stops because the process ends.
-    pub async fn stop(&self, patience: Duration) -> Result<(), store::CloseError> {
-        self.stop_saying(SHUTDOWN, patience).await
+    pub async fn stop(&self, timeout: Duration) -> Result<(), store::CloseError> {
+        self.stop_saying(SHUTDOWN, timeout).await
     }
 
-    /// Stops: tells all clients why, waits up to `patience` for them to go, ends all connections and threads of its own, and closes the
+    /// Stops: tells all clients why, waits up to `timeout` for them to go, ends all connections and threads of its own, and closes the
     /// store so that the next start finds all as it was. Who accepts connections for it has to have stopped before: those that come
     /// later are sent away.
-    pub async fn stop_saying(&self, reason: &str, patience: Duration) -> Result<(), store::CloseError> {
-        self.connections.tell_end(&EndNotice::Close(reason.into()));
-        let until = Instant::now() + patience;
+    pub async fn stop_saying(&self, reason: &str, timeout: Duration) -> Result<(), store::CloseError> {
+        self.connections.announce_end(&EndNotice::Close(reason.into()));
+        let until = Instant::now() + timeout;
         wait_until(until, || self.connections.count() == 0).await;
-        self.connections.tell_end(&EndNotice::Cut);
+        self.connections.announce_end(&EndNotice::Cut);
         if !wait_until(Instant::now() + CUT_TIMEOUT, || self.served_count() == 0).await {
             tracing::error!(count = self.served_count(), "connections did not end with their broker");
         }

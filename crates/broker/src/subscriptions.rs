@@ -69,7 +69,7 @@ impl Subscribers {
     }
 
     /// Tells all who want to know.
-    pub(crate) fn tell(&self, event: Arc<Event>) {
+    pub(crate) fn publish(&self, event: Arc<Event>) {
         if self.is_empty() {
             return;
         }

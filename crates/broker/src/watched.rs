@@ -16,7 +16,7 @@ use crate::vhosts::Vhosts;
 pub(crate) struct Watched {
     queues: Mutex<Vec<Arc<QueueHandle>>>,
     /// It was said that the pattern has more queues than may be watched.
-    has_told: AtomicBool,
+    has_warned: AtomicBool,
 }
 
 /// There are as many as there may be.
@@ -61,7 +61,7 @@ pub(crate) fn watch_if_wanted(broker: &Broker, queue: &Arc<QueueHandle>) {
     if !is_wanted || broker.watched.watch(queue.clone(), &broker.vhosts).is_ok() {
         return;
     }
-    if !broker.watched.has_told.swap(true, Ordering::Relaxed) {
+    if !broker.watched.has_warned.swap(true, Ordering::Relaxed) {
         let (vhost, queue) = (queue.definition.vhost.as_str(), queue.name());
         let max = WATCHED_QUEUE_COUNT_MAX;
         tracing::warn!(vhost, queue, max, "more queues match warren.statistics.watched_queues than may be watched");

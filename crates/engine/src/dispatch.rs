@@ -212,7 +212,7 @@ impl Work<'_> {
     pub(crate) fn time_out(&mut self, entry: &mut QueueEntry, now_ms: u64) {
         for consumer in entry.queue.time_out(now_ms, &mut self.section_effects.queue_effects) {
             let (consumer, outbox) = (consumer.gate.consumer, consumer.gate.outbox);
-            outbox.tell(ConnectionEvent::ConsumerTimedOut { consumer, queue: entry.handle.id() });
+            outbox.notify(ConnectionEvent::ConsumerTimedOut { consumer, queue: entry.handle.id() });
         }
         self.take_effects(entry);
         if entry.queue.takes_back_more() {

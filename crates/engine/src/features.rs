@@ -1,4 +1,4 @@
-//! What queues are asked to do by their arguments and policies, told to their state machines; and what of it must last.
+//! What queues are asked to do by their arguments and policies, applied to their state machines; and what of it must last.
 
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ impl Engine {
     /// What recovery found of a queue does this. Its times to live were kept.
     pub fn restore_features(&self, queue: &QueueHandle, features: &QueueFeatures) {
         let now_ms = self.clock.now_ms();
-        let told = self.shards.with_queue(queue, |entry| tell(entry, features, &self.options, now_ms));
-        debug_assert!(told.is_some(), "a queue that is being restored is there");
+        let applied = self.shards.with_queue(queue, |entry| apply(entry, features, &self.options, now_ms));
+        debug_assert!(applied.is_some(), "a queue that is being restored is there");
     }
 
     /// Every queue that has times is looked after once, and only these are locked one by one: it is not known yet when the first of its
@@ -76,7 +76,7 @@ impl Engine {
 }
 
 /// Tells a queue that was not there before what it does, but for its times to live.
-pub fn tell(entry: &mut QueueEntry, features: &QueueFeatures, options: &Options, now_ms: u64) {
+pub fn apply(entry: &mut QueueEntry, features: &QueueFeatures, options: &Options, now_ms: u64) {
     entry.queue.set_rules(rules_of(features, options));
     entry.queue.set_groups(features.group_header.as_deref());
     // Keys are restored when all policies are.

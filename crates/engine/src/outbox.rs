@@ -194,7 +194,7 @@ impl Outbox {
     }
 
     /// Tells the connection something and wakes it.
-    pub fn tell(&self, event: ConnectionEvent) {
+    pub fn notify(&self, event: ConnectionEvent) {
         let waker = {
             let mut waiting = self.waiting.lock();
             waiting.events.push(event);
@@ -289,10 +289,10 @@ impl EndedDrains {
 
     /// Tells the connections.
     #[cold]
-    pub(crate) fn tell(self) {
+    pub(crate) fn report(self) {
         for EndedDrain { queue, outbox, number, credit } in self.0 {
             let DrainedCredit { count, delivery_count, .. } = credit;
-            outbox.tell(ConnectionEvent::CreditDrained { consumer: number, queue, count, delivery_count });
+            outbox.notify(ConnectionEvent::CreditDrained { consumer: number, queue, count, delivery_count });
         }
     }
 
@@ -321,9 +321,9 @@ mod tests {
         let waker = Waker::from(count.clone());
         let (mut taken, mut pending) = (Taken::default(), VecDeque::new());
         assert!(!outbox.take(&mut taken, &mut pending, &waker));
-        outbox.tell(ConnectionEvent::AlarmsChanged);
+        outbox.notify(ConnectionEvent::AlarmsChanged);
         outbox.wake_up();
-        outbox.tell(ConnectionEvent::AlarmsChanged);
+        outbox.notify(ConnectionEvent::AlarmsChanged);
         assert_eq!(count.0.load(Ordering::SeqCst), 1);
         assert!(outbox.take(&mut taken, &mut pending, &waker));
         assert_eq!(taken.events.len(), 2);

@@ -116,7 +116,7 @@ impl QueueOwner for QueueOwnerOfEngine {
         }
         engine.with_queue(&handle, |entry, work| {
             let lost_count = work.loaded(entry, &loaded.load, entries, loaded.next_slot, &loaded.lost);
-            tell_lost(&entry.handle, lost_count, loaded.error.as_ref());
+            report_lost(&entry.handle, lost_count, loaded.error.as_ref());
             work.take_read_replaced(entry);
             work.dispatch(entry);
             for waiter in entry.load_waiters.drain(..) {
@@ -148,7 +148,7 @@ impl QueueOwner for QueueOwnerOfEngine {
             // Operators take messages out of the middle of ranges.
             let alive = engine.store.settle_moved(moved);
             let lost_count = entry.queue.move_ranges(from, &alive, &mut dead);
-            tell_lost(&entry.handle, lost_count, None);
+            report_lost(&entry.handle, lost_count, None);
             engine.store.settle_slots(&dead);
         });
         if found.is_some() {
@@ -164,7 +164,7 @@ impl QueueOwner for QueueOwnerOfEngine {
 }
 
 /// The error says which file, and where.
-fn tell_lost(queue: &QueueHandle, count: u64, error: Option<&ReadError>) {
+fn report_lost(queue: &QueueHandle, count: u64, error: Option<&ReadError>) {
     if count > 0 {
         let error = error.map(tracing::field::display);
         let (vhost, queue) = (queue.definition.vhost.as_str(), queue.name());

@@ -89,7 +89,7 @@ impl QueueEntry {
         self.handle.capacity.note(self.queue.has_room(), || clock.now_ms());
         self.report_counts(self.queue.ready_count(), self.queue.unacked_count(), self.queue.consumer_count());
         if let Some(need) = &self.need {
-            self.tell_need(need);
+            self.report_need(need);
         }
         statistics.queues.note(&self.handle);
         let gauges = &self.handle.gauges;
@@ -105,7 +105,7 @@ impl QueueEntry {
         need.subscribe()
     }
 
-    fn tell_need(&self, need: &watch::Sender<bool>) {
+    fn report_need(&self, need: &watch::Sender<bool>) {
         let is_needed = self.queue.needs_messages();
         need.send_if_modified(|known| std::mem::replace(known, is_needed) != is_needed);
     }

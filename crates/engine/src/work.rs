@@ -228,23 +228,23 @@ impl<'e> Work<'e> {
 
     /// Tells what was noted.
     #[cold]
-    fn tell_notes(&mut self) {
+    fn report_notes(&mut self) {
         self.section_effects.client = None;
         let mut notes = std::mem::take(&mut self.section_effects.notes);
-        notes.drain(..).for_each(|note| note.tell(&self.engine.taps));
+        notes.drain(..).for_each(|note| note.report(&self.engine.taps));
         self.section_effects.notes = notes;
     }
 
     fn release(&mut self) {
         if !self.section_effects.notes.is_empty() {
-            self.tell_notes();
+            self.report_notes();
         }
         let section_effects = &mut *self.section_effects;
         for waker in section_effects.wakers.drain(..) {
             waker.wake();
         }
         if let Some(drained) = section_effects.drained.take() {
-            drained.tell();
+            drained.report();
         }
         for wanted in section_effects.wanted.drain(..) {
             self.engine.store.load(wanted.queue, wanted.load);

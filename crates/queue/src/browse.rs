@@ -157,12 +157,12 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Looks at the ready messages from a position on: about so many of those in memory, and about so many bytes of what must be read
     /// from segments. `None`: there are none. What waits since before the process began, to be tried again later, counts as ready.
     pub fn look(&self, from: Position, count_max: usize, bytes_max: u32) -> Option<Look<M>> {
-        let mut bands = self.ready.bands_from(from.priority).peekable();
-        while let Some(band) = bands.next() {
-            let first = if band.priority() == from.priority { from.seq } else { QueueSeq(0) };
+        let mut levels = self.ready.bands_from(from.priority).peekable();
+        while let Some(level) = levels.next() {
+            let first = if level.priority() == from.priority { from.seq } else { QueueSeq(0) };
             let (mut messages, mut ranges) = (Vec::new(), Vec::new());
             let mut until = ALL;
-            for lane in band.lanes() {
+            for lane in level.lanes() {
                 if let Some(last) = lane.look(first, count_max, &mut messages) {
                     until = until.min(last);
                 }
@@ -179,18 +179,18 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 ranges.truncate(overlapping_count.max(LOOK_RANGES_MAX));
             }
             let groups = self.ready.groups.iter();
-            let overtaken = groups.flat_map(|groups| groups.overtaken(band.priority(), first, until)).collect();
+            let overtaken = groups.flat_map(|groups| groups.overtaken(level.priority(), first, until)).collect();
             return Some(Look {
-                priority: band.priority(),
+                priority: level.priority(),
                 first,
                 until,
                 messages,
                 ranges: ranges.into(),
                 read_bytes: 0,
                 bytes_max,
-                delivered: band.delivered(),
+                delivered: level.delivered(),
                 overtaken,
-                next_priority: bands.peek().map(|band| band.priority()),
+                next_priority: levels.peek().map(|level| level.priority()),
                 move_count: self.move_count,
             });
         }
@@ -221,13 +221,13 @@ impl<M: Message, G: Gate> Queue<M, G> {
     pub fn position_from_end(&self, count_max: u64) -> Position {
         let mut rest = count_max;
         let mut position = Position { priority: 0, seq: ALL };
-        let bands: Vec<_> = self.ready.bands_from(u8::MAX).collect();
-        for band in bands.into_iter().rev() {
+        let levels: Vec<_> = self.ready.bands_from(u8::MAX).collect();
+        for level in levels.into_iter().rev() {
             // One more than there is room for, to know that there are more.
             let room = usize::try_from(rest).unwrap_or(usize::MAX).saturating_add(1);
-            let mut seqs: Vec<QueueSeq> = band.lanes().iter().flat_map(|lane| lane.last_seqs(room)).collect();
+            let mut seqs: Vec<QueueSeq> = level.lanes().iter().flat_map(|lane| lane.last_seqs(room)).collect();
             seqs.sort_unstable();
-            let ranges: Vec<&PagedRange> = band.lanes().iter().flat_map(|lane| lane.ranges()).collect();
+            let ranges: Vec<&PagedRange> = level.lanes().iter().flat_map(|lane| lane.ranges()).collect();
             // At most so many are at a seq or behind it: a range may have a message at each of its last seqs.
             let count_from = |seq: QueueSeq| -> u64 {
                 let in_memory = seqs.len() - seqs.partition_point(|other| *other < seq);
@@ -240,7 +240,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 let middle = low + (high - low) / 2;
                 if count_from(QueueSeq(middle)) <= rest { high = middle } else { low = middle + 1 }
             }
-            position = Position { priority: band.priority(), seq: QueueSeq(low) };
+            position = Position { priority: level.priority(), seq: QueueSeq(low) };
             rest -= count_from(QueueSeq(low)).min(rest);
             if low > 0 {
                 break;

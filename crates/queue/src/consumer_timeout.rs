@@ -27,14 +27,14 @@ struct HeldMessage {
 
 /// Deliveries, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Holdings {
+pub(crate) struct HeldDeliveries {
     deliveries: VecDeque<HeldMessage>,
     next_look_ms: u64,
     /// What late consumers held and has not come back yet, where it is too much for one turn: the last first.
     coming_back: Vec<(ConsumerId, QueueSeq)>,
 }
 
-impl Holdings {
+impl HeldDeliveries {
     /// Bytes that it takes.
     pub(crate) fn memory_len(&self) -> usize {
         let coming_back_len = self.coming_back.capacity() * size_of::<(ConsumerId, QueueSeq)>();
@@ -59,11 +59,11 @@ impl Holdings {
 impl<M: Message, G: Gate> Queue<M, G> {
     /// Notes that a consumer got a message, where that matters.
     pub(crate) fn note_held(&mut self, seq: QueueSeq, consumer: ConsumerId, timeout_ms: u64, now_ms: u64) {
-        let holdings = self.holdings.get_or_insert_default();
-        holdings.push(HeldMessage { at_ms: now_ms, seq, consumer }, timeout_ms);
-        if holdings.deliveries.len() as u64 > 64 + 2 * self.unacked.count() {
+        let held_deliveries = self.held_deliveries.get_or_insert_default();
+        held_deliveries.push(HeldMessage { at_ms: now_ms, seq, consumer }, timeout_ms);
+        if held_deliveries.deliveries.len() as u64 > 64 + 2 * self.unacked.count() {
             let unacked = &self.unacked;
-            holdings.deliveries.retain(|held| unacked.holder_of(held.seq) == Some(Some(held.consumer)));
+            held_deliveries.deliveries.retain(|held| unacked.holder_of(held.seq) == Some(Some(held.consumer)));
         }
     }
 
@@ -82,7 +82,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         let mut held: Vec<(ConsumerId, QueueSeq)> = held.filter(|(holder, _)| late.contains(holder)).collect();
         held.sort_unstable_by(|a, b| b.cmp(a));
         let removed = late.into_iter().filter_map(|id| self.cancel(id)).collect();
-        self.holdings.get_or_insert_default().coming_back = held;
+        self.held_deliveries.get_or_insert_default().coming_back = held;
         self.begin_return();
         self.take_back_more(now_ms, effects);
         self.has_timed_out = true;
@@ -91,18 +91,18 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     /// Whether late consumers held more than has come back.
     pub fn takes_back_more(&self) -> bool {
-        self.holdings.as_ref().is_some_and(|holdings| !holdings.coming_back.is_empty())
+        self.held_deliveries.as_ref().is_some_and(|held_deliveries| !held_deliveries.coming_back.is_empty())
     }
 
     /// Some more of what late consumers held comes back, unless it has been settled meanwhile.
     fn take_back_more(&mut self, now_ms: u64, effects: &mut Effects<M>) {
-        let Some(holdings) = &mut self.holdings else { return };
-        let rest_count = holdings.coming_back.len().saturating_sub(TAKEN_BACK_COUNT_MAX);
-        let mut turn = holdings.coming_back.split_off(rest_count);
+        let Some(held_deliveries) = &mut self.held_deliveries else { return };
+        let rest_count = held_deliveries.coming_back.len().saturating_sub(TAKEN_BACK_COUNT_MAX);
+        let mut turn = held_deliveries.coming_back.split_off(rest_count);
         if rest_count == 0 {
-            holdings.coming_back = Vec::new();
-            if holdings.deliveries.is_empty() {
-                self.holdings = None;
+            held_deliveries.coming_back = Vec::new();
+            if held_deliveries.deliveries.is_empty() {
+                self.held_deliveries = None;
             }
             self.end_return();
         }
@@ -123,14 +123,16 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     fn late_consumers(&mut self, now_ms: u64) -> BTreeSet<ConsumerId> {
         let mut late = BTreeSet::new();
-        let (Some(holdings), Some(rules)) = (&mut self.holdings, self.rules.as_deref()) else { return late };
-        if now_ms < holdings.next_look_ms {
+        let (Some(held_deliveries), Some(rules)) = (&mut self.held_deliveries, self.rules.as_deref()) else {
+            return late;
+        };
+        if now_ms < held_deliveries.next_look_ms {
             return late;
         }
         let mut shortest_ms = rules.consumer_timeout_ms.unwrap_or(u64::MAX);
         let (unacked, consumers) = (&self.unacked, self.consumers.as_deref());
-        holdings.deliveries.retain(|held| unacked.holder_of(held.seq) == Some(Some(held.consumer)));
-        for held in &holdings.deliveries {
+        held_deliveries.deliveries.retain(|held| unacked.holder_of(held.seq) == Some(Some(held.consumer)));
+        for held in &held_deliveries.deliveries {
             let own = consumers.and_then(|consumers| consumers.get(held.consumer)?.consumer.timeout_ms);
             let Some(timeout_ms) = own.or(rules.consumer_timeout_ms) else { continue };
             shortest_ms = shortest_ms.min(timeout_ms);
@@ -138,13 +140,13 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 late.insert(held.consumer);
             }
         }
-        holdings.deliveries.retain(|held| !late.contains(&held.consumer));
-        match holdings.deliveries.front() {
+        held_deliveries.deliveries.retain(|held| !late.contains(&held.consumer));
+        match held_deliveries.deliveries.front() {
             Some(first) => {
                 let due_ms = first.at_ms.saturating_add(shortest_ms);
-                holdings.next_look_ms = due_ms.max(now_ms.saturating_add(shortest_ms / LOOKS + 1));
+                held_deliveries.next_look_ms = due_ms.max(now_ms.saturating_add(shortest_ms / LOOKS + 1));
             }
-            None => self.holdings = None,
+            None => self.held_deliveries = None,
         }
         late
     }

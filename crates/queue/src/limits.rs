@@ -52,14 +52,15 @@ pub(crate) const GROUPS_KEPT_LEN: usize = 64;
 /// What a message is taken to cost beside its body.
 pub(crate) const MESSAGE_OVERHEAD: u64 = 64;
 
-/// Ready bytes beyond which a queue whose consumers would take more is outrun: more than is on its way to one connection at a time,
+/// Ready bytes beyond which the consumers of a queue lag that would take more: more than is on its way to one connection at a time,
 /// little enough to be still in the processor's caches.
 pub(crate) const LAG_LEN: u64 = 2 << 20;
 
-/// Publishes from one look to the next at how brisk consumers are.
+/// Publishes from one look to the next at the rate of acks.
 pub(crate) const ACK_RATE_COUNT: u32 = 4096;
 
-/// Consumers are brisk who settle this part of what is published. Slower ones are slow by themselves, and stop no publisher.
+/// The rate of acks is high where consumers settle this part of what is published. Slower ones are slow by themselves, and stop no
+/// publisher.
 pub(crate) const ACK_RATE_SHARE: u32 = 16;
 
 const _: () = assert!(FIFO_KEPT_LEN <= FIFO_BLOCK_LEN && UNACKED_KEPT_LEN <= UNACKED_BLOCK_LEN);

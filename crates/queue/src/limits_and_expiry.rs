@@ -70,7 +70,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             None
         };
         let rest = self.drops_more.then_some(ALREADY_DUE_MS);
-        let next_look = self.holdings.as_ref().and_then(|holdings| holdings.next_look());
+        let next_look = self.held_deliveries.as_ref().and_then(|held_deliveries| held_deliveries.next_look());
         [first_end, first_expiry, rest, next_look, self.expires_at()].into_iter().flatten().min()
     }
 
@@ -132,12 +132,12 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.set_aside(seq, message.without_body(), Why::Leaving(reason, counts));
         match message.place().filter(|_| !message.has_body()) {
             // To be brought elsewhere it needs its body.
-            Some(place) => self.read_leaver(seq, place, message.priority(), effects),
+            Some(place) => self.read_dead_letter(seq, place, message.priority(), effects),
             None => effects.dropped.push(DroppedMessage { seq, message, reason, counts }),
         }
     }
 
-    fn read_leaver(&mut self, seq: QueueSeq, place: Place, priority: u8, effects: &mut Effects<M>) {
+    fn read_dead_letter(&mut self, seq: QueueSeq, place: Place, priority: u8, effects: &mut Effects<M>) {
         if let Some(set_aside) = &mut self.set_aside {
             set_aside.start_read(place, seq);
         }
@@ -151,7 +151,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// The answer to the load of one message that leaves. Says whether it is lost: 1 or 0.
-    pub(crate) fn leaver_loaded(
+    pub(crate) fn dead_letter_loaded(
         &mut self,
         load: &Load,
         entries: Vec<(QueueSeq, M)>,
@@ -177,7 +177,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             Some(place) if place == asked && next_slot > load.first_slot => u64::from(self.take_aside(seq).is_some()),
             // The read failed, or the message has been moved meanwhile.
             Some(place) => {
-                self.read_leaver(seq, place, priority, effects);
+                self.read_dead_letter(seq, place, priority, effects);
                 0
             }
             None => 0,

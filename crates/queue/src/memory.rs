@@ -12,7 +12,7 @@ impl<M: Message, G> Queue<M, G> {
             self.rules.as_ref().map_or(0, |_| size_of::<crate::rules::Rules>()),
             self.set_aside.as_ref().map_or(0, |set_aside| set_aside.memory_len()),
             self.consumers.as_ref().map_or(0, |consumers| consumers.memory_len()),
-            self.holdings.as_ref().map_or(0, |holdings| holdings.memory_len()),
+            self.held_deliveries.as_ref().map_or(0, |held_deliveries| held_deliveries.memory_len()),
         ];
         self.ready.memory_len() + self.unacked.memory_len() + boxed.iter().sum::<usize>()
     }

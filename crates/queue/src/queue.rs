@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use model::ids::QueueSeq;
 
-use crate::consumer_timeout::Holdings;
+use crate::consumer_timeout::HeldDeliveries;
 use crate::consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Consumers, Gate, Turn};
 use crate::effects::{Counts, Delivery, Effects};
 use crate::expiry::TtlHistory;
@@ -101,7 +101,7 @@ pub struct Queue<M, G> {
     pub(crate) may_expire: bool,
     pub(crate) counts: ReturnCounts,
     /// Deliveries, where consumers may hold them for so long only.
-    pub(crate) holdings: Option<Box<Holdings>>,
+    pub(crate) held_deliveries: Option<Box<HeldDeliveries>>,
     pub(crate) has_timed_out: bool,
     /// Those who are giving back more than they do at once: nothing is handed out until all of it is back.
     pub(crate) returning_count: u32,
@@ -133,7 +133,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             ttls: TtlHistory::default(),
             may_expire: false,
             counts: ReturnCounts::default(),
-            holdings: None,
+            held_deliveries: None,
             has_timed_out: false,
             returning_count: 0,
             is_paused: false,
@@ -482,7 +482,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             return 0;
         }
         if load.is_single() {
-            return self.leaver_loaded(load, entries, next_slot, effects);
+            return self.dead_letter_loaded(load, entries, next_slot, effects);
         }
         let lane = self.ready.lane(load.lane, !load.segment.is_transient());
         let before = (lane.paged_count() + lane.loaded_count(), lane.paged_bytes() + lane.loaded_bytes());
@@ -517,7 +517,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.ready.unload(&self.unacked);
     }
 
-    /// Whether publishers outrun consumers that would take more: much waits, though not for slow consumers' credit.
+    /// Whether consumers lag behind publishers though they would take more: much waits, and not for slow consumers' credit.
     pub fn consumers_lag(&mut self) -> bool {
         if self.ready.count == 0 || self.is_paused {
             return false;

@@ -1,13 +1,13 @@
-//! All that is ready: a band of lanes for each priority that was ever used, the highest first.
+//! All that is ready: a level of lanes for each priority that was ever used, the highest first.
 //!
-//! Each band has its own mark of what was handed out: a message is redelivered if it is at or below its band's. Bands are
+//! Each level has its own mark of what was handed out: a message is redelivered if it is at or below its level's. Levels are
 //! never taken away, for their marks are needed as long as a message may come back.
 
 use std::collections::VecDeque;
 
 use model::ids::QueueSeq;
 
-use crate::groups::{Group, Groups, Key, PassedMessage, Standing};
+use crate::groups::{Group, GroupAccess, Groups, Key, PassedMessage};
 use crate::lane::{Head, Lane, Source};
 use crate::message::Message;
 use crate::ranges::PagedRange;
@@ -31,7 +31,7 @@ pub(crate) struct Ready<M> {
     higher: Vec<PriorityLevel<M>>,
     pub(crate) count: u64,
     pub(crate) bytes: u64,
-    /// What bands that are yet to come start with.
+    /// What levels that are yet to come start with.
     delivered_before: QueueSeq,
     /// What came back and goes first, in that order, where this is so. Those that a segment has again go in their own order: what is
     /// not in memory any more is passed over here.
@@ -54,7 +54,7 @@ struct Return {
 pub(crate) struct Front {
     pub(crate) head: Head,
     /// 0: the lowest; else one more than the index among the higher ones.
-    band: usize,
+    level: usize,
     lane: usize,
 }
 
@@ -104,7 +104,7 @@ impl<M> PriorityLevel<M> {
     }
 }
 
-/// Which lane of its band a message belongs to.
+/// Which lane of its level a message belongs to.
 #[inline]
 fn lane_of(is_journaled: bool) -> usize {
     usize::from(is_journaled)
@@ -136,7 +136,7 @@ impl<M: Message> Ready<M> {
     /// Everything up to here may have been handed out before this process.
     pub(crate) fn set_delivered(&mut self, delivered: QueueSeq) {
         self.delivered_before = delivered;
-        self.bands_mut().for_each(|band| band.delivered = delivered);
+        self.levels_mut().for_each(|level| level.delivered = delivered);
     }
 
     #[inline(always)]
@@ -154,12 +154,12 @@ impl<M: Message> Ready<M> {
         {
             return Some(front);
         }
-        for (index, band) in self.higher.iter().enumerate() {
-            if let Some((lane, head)) = band.head() {
-                return Some(Front { head, band: index + 1, lane });
+        for (index, level) in self.higher.iter().enumerate() {
+            if let Some((lane, head)) = level.head() {
+                return Some(Front { head, level: index + 1, lane });
             }
         }
-        self.lowest.head().map(|(lane, head)| Front { head, band: 0, lane })
+        self.lowest.head().map(|(lane, head)| Front { head, level: 0, lane })
     }
 
     fn first_return(&mut self) -> Option<Front> {
@@ -174,9 +174,9 @@ impl<M: Message> Ready<M> {
 
     /// Where a message is that came back, if it is in memory.
     fn front_of_return(&self, returned: &Return) -> Option<Front> {
-        let (band, lane) = (self.band_of(returned.priority), lane_of(returned.is_journaled));
-        let head = self.band(band).lanes[lane].returned(returned.seq)?;
-        Some(Front { head, band, lane })
+        let (level, lane) = (self.level_of(returned.priority), lane_of(returned.is_journaled));
+        let head = self.level(level).lanes[lane].returned(returned.seq)?;
+        Some(Front { head, level, lane })
     }
 
     /// Those that go when their time is over: the heads of all priorities. Where what came back goes first, as in RabbitMQ the first of
@@ -185,8 +185,8 @@ impl<M: Message> Ready<M> {
         let first_return = self.returns.iter().flatten().find_map(|returned| self.front_of_return(returned));
         let is_apart = self.returns.is_some();
         let head_of = move |at: &PriorityLevel<M>| if is_apart { at.head_of_new() } else { at.head() };
-        let bands = self.higher.iter().enumerate().map(|(index, band)| (index + 1, band)).chain([(0, &self.lowest)]);
-        let heads = bands.filter_map(move |(band, at)| head_of(at).map(|(lane, head)| Front { head, band, lane }));
+        let levels = self.higher.iter().enumerate().map(|(index, level)| (index + 1, level)).chain([(0, &self.lowest)]);
+        let heads = levels.filter_map(move |(level, at)| head_of(at).map(|(lane, head)| Front { head, level, lane }));
         first_return.into_iter().chain(heads)
     }
 
@@ -199,19 +199,19 @@ impl<M: Message> Ready<M> {
 
     /// The heads of all priorities that have messages, the highest first.
     pub(crate) fn heads(&self) -> impl Iterator<Item = Front> {
-        let bands = self.higher.iter().enumerate().map(|(index, band)| (index + 1, band)).chain([(0, &self.lowest)]);
-        bands.filter_map(|(band, at)| at.head().map(|(lane, head)| Front { head, band, lane }))
+        let levels = self.higher.iter().enumerate().map(|(index, level)| (index + 1, level)).chain([(0, &self.lowest)]);
+        levels.filter_map(|(level, at)| at.head().map(|(lane, head)| Front { head, level, lane }))
     }
 
     /// The priority of a front.
     pub(crate) fn priority_of(&self, front: &Front) -> u8 {
-        self.band(front.band).priority
+        self.level(front.level).priority
     }
 
     /// The message at a front, which is in memory.
     #[inline]
     pub(crate) fn peek(&self, front: &Front) -> Option<&M> {
-        self.band(front.band).lanes[front.lane].peek(&front.head)
+        self.level(front.level).lanes[front.lane].peek(&front.head)
     }
 
     /// Takes the message at a front, which is in memory.
@@ -251,9 +251,9 @@ impl<M: Message> Ready<M> {
     /// The message at a front is about to be handed out. Whether it may have been before.
     #[inline(always)]
     pub(crate) fn note_delivered(&mut self, front: &Front) -> bool {
-        let band = self.band_mut(front.band);
-        let (before, priority) = (band.delivered, band.priority);
-        band.delivered = before.max(front.head.seq);
+        let level = self.level_mut(front.level);
+        let (before, priority) = (level.delivered, level.priority);
+        level.delivered = before.max(front.head.seq);
         match &mut self.groups {
             None => front.head.seq <= before,
             Some(groups) => groups.note_delivered(Key::new(priority, front.head.seq), before),
@@ -262,17 +262,17 @@ impl<M: Message> Ready<M> {
 
     /// The highest seq ever handed out, or 0.
     pub(crate) fn last_delivered(&self) -> QueueSeq {
-        self.bands().map(|band| band.delivered).max().unwrap_or(QueueSeq(0))
+        self.levels().map(|level| level.delivered).max().unwrap_or(QueueSeq(0))
     }
 
     /// The lane of a front.
     pub(crate) fn lane_seen(&self, front: &Front) -> &Lane<M> {
-        &self.band(front.band).lanes[front.lane]
+        &self.level(front.level).lanes[front.lane]
     }
 
     /// The lane of a front.
     pub(crate) fn lane_at(&mut self, front: &Front) -> &mut Lane<M> {
-        &mut self.band_mut(front.band).lanes[front.lane]
+        &mut self.level_mut(front.level).lanes[front.lane]
     }
 
     /// Puts a message that was handed out back to where it was.
@@ -319,12 +319,12 @@ impl<M: Message> Ready<M> {
     /// The first message that dispatch has not looked at yet, unless it has passed over as many as it may.
     pub(crate) fn first_unseen(&self) -> Option<Front> {
         let groups = self.groups.as_ref()?;
-        let bands = self.higher.iter().enumerate().map(|(index, band)| (index + 1, band)).chain([(0, &self.lowest)]);
-        for (index, band) in bands {
-            let rank = Key::new(band.priority, QueueSeq(0)).rank;
-            if let Some((lane, head)) = band.head_after(groups.seen(rank)) {
+        let levels = self.higher.iter().enumerate().map(|(index, level)| (index + 1, level)).chain([(0, &self.lowest)]);
+        for (index, level) in levels {
+            let rank = Key::new(level.priority, QueueSeq(0)).rank;
+            if let Some((lane, head)) = level.head_after(groups.seen(rank)) {
                 // What is behind those passed over goes before lower priorities.
-                return (!groups.is_full(rank)).then_some(Front { head, band: index, lane });
+                return (!groups.is_full(rank)).then_some(Front { head, level: index, lane });
             }
         }
         None
@@ -332,18 +332,18 @@ impl<M: Message> Ready<M> {
 
     /// A message that was passed over, if it is still in memory.
     pub(crate) fn front_of(&self, priority: u8, lane: u8, seq: QueueSeq) -> Option<Front> {
-        let (band, lane) = (self.band_of(priority), usize::from(lane));
-        let head = self.band(band).lanes[lane].find(seq)?;
-        Some(Front { head, band, lane })
+        let (level, lane) = (self.level_of(priority), usize::from(lane));
+        let head = self.level(level).lanes[lane].find(seq)?;
+        Some(Front { head, level, lane })
     }
 
     #[inline]
     pub(crate) fn key_of(&self, front: &Front) -> Key {
-        Key::new(self.band(front.band).priority, front.head.seq)
+        Key::new(self.level(front.level).priority, front.head.seq)
     }
 
-    pub(crate) fn standing(&self, group: Option<Group>) -> Standing {
-        self.groups.as_ref().map_or(Standing::Free, |groups| groups.standing(group))
+    pub(crate) fn access(&self, group: Option<Group>) -> GroupAccess {
+        self.groups.as_ref().map_or(GroupAccess::Free, |groups| groups.access(group))
     }
 
     pub(crate) fn see(&mut self, front: &Front) {
@@ -386,12 +386,12 @@ impl<M: Message> Ready<M> {
     /// The lane of a priority, made if there is none.
     #[inline]
     pub(crate) fn lane(&mut self, priority: u8, is_journaled: bool) -> &mut Lane<M> {
-        let band = if priority == 0 { &mut self.lowest } else { self.higher_band(priority) };
-        &mut band.lanes[lane_of(is_journaled)]
+        let level = if priority == 0 { &mut self.lowest } else { self.higher_level(priority) };
+        &mut level.lanes[lane_of(is_journaled)]
     }
 
-    fn higher_band(&mut self, priority: u8) -> &mut PriorityLevel<M> {
-        let at = match self.higher.binary_search_by(|band| priority.cmp(&band.priority)) {
+    fn higher_level(&mut self, priority: u8) -> &mut PriorityLevel<M> {
+        let at = match self.higher.binary_search_by(|level| priority.cmp(&level.priority)) {
             Ok(at) => at,
             Err(at) => {
                 self.higher.insert(at, PriorityLevel::new(priority, self.delivered_before));
@@ -403,17 +403,17 @@ impl<M: Message> Ready<M> {
 
     /// All lanes, the highest priority first.
     pub(crate) fn lanes(&self) -> impl Iterator<Item = &Lane<M>> {
-        self.bands().flat_map(|band| &band.lanes)
+        self.levels().flat_map(|level| &level.lanes)
     }
 
     /// All lanes, the highest priority first.
     pub(crate) fn lanes_mut(&mut self) -> impl Iterator<Item = &mut Lane<M>> {
-        self.bands_mut().flat_map(|band| &mut band.lanes)
+        self.levels_mut().flat_map(|level| &mut level.lanes)
     }
 
     /// All lanes of messages that last, or all others.
     pub(crate) fn lanes_of_mut(&mut self, is_journaled: bool) -> impl Iterator<Item = &mut Lane<M>> {
-        self.bands_mut().map(move |band| &mut band.lanes[lane_of(is_journaled)])
+        self.levels_mut().map(move |level| &mut level.lanes[lane_of(is_journaled)])
     }
 
     /// Some ready messages, counted by (count, bytes) `before`, have turned out to be those counted `after`. How many are missing.
@@ -423,31 +423,31 @@ impl<M: Message> Ready<M> {
         before.0.saturating_sub(after.0)
     }
 
-    /// The bands of a priority and of lower ones, the highest first.
+    /// The levels of a priority and of lower ones, the highest first.
     pub(crate) fn bands_from(&self, priority: u8) -> impl Iterator<Item = &PriorityLevel<M>> {
-        self.bands().filter(move |band| band.priority <= priority)
+        self.levels().filter(move |level| level.priority <= priority)
     }
 
-    fn bands(&self) -> impl Iterator<Item = &PriorityLevel<M>> {
+    fn levels(&self) -> impl Iterator<Item = &PriorityLevel<M>> {
         self.higher.iter().chain([&self.lowest])
     }
 
-    fn bands_mut(&mut self) -> impl Iterator<Item = &mut PriorityLevel<M>> {
+    fn levels_mut(&mut self) -> impl Iterator<Item = &mut PriorityLevel<M>> {
         self.higher.iter_mut().chain([&mut self.lowest])
     }
 
-    /// The index of a priority's band; that of the lowest, if it has none.
-    fn band_of(&self, priority: u8) -> usize {
-        self.higher.binary_search_by(|band| priority.cmp(&band.priority)).map_or(0, |at| at + 1)
+    /// The index of a priority's level; that of the lowest, if it has none.
+    fn level_of(&self, priority: u8) -> usize {
+        self.higher.binary_search_by(|level| priority.cmp(&level.priority)).map_or(0, |at| at + 1)
     }
 
     #[inline]
-    fn band(&self, index: usize) -> &PriorityLevel<M> {
+    fn level(&self, index: usize) -> &PriorityLevel<M> {
         if index == 0 { &self.lowest } else { &self.higher[index - 1] }
     }
 
     #[inline]
-    fn band_mut(&mut self, index: usize) -> &mut PriorityLevel<M> {
+    fn level_mut(&mut self, index: usize) -> &mut PriorityLevel<M> {
         if index == 0 { &mut self.lowest } else { &mut self.higher[index - 1] }
     }
 }

@@ -12,7 +12,7 @@ impl Broker {
     pub fn close_connection(&self, actor: &Actor, name: &str, reason: &str) -> Result<(), ControlError> {
         let found = self.connections.all().into_iter().find(|connection| connection.name() == name);
         let Some(connection) = found else { return not_found(format!("no connection '{name}'")) };
-        connection.outbox.tell(ConnectionEvent::Close { reason: reason.to_owned() });
+        connection.outbox.notify(ConnectionEvent::Close { reason: reason.to_owned() });
         let event = Event::new("connection.close.requested").with_text("name", name).with_text("reason", reason);
         self.emit_by(actor, event);
         Ok(())
@@ -37,7 +37,7 @@ impl Broker {
         let all = self.connections.all();
         let meant: Vec<_> = all.iter().filter(|connection| is_meant(connection)).collect();
         for connection in &meant {
-            connection.outbox.tell(ConnectionEvent::Close { reason: reason.to_owned() });
+            connection.outbox.notify(ConnectionEvent::Close { reason: reason.to_owned() });
             let name = connection.name();
             let event = Event::new("connection.close.requested").with_text("name", &name).with_text("reason", reason);
             self.emit_by(actor, event);

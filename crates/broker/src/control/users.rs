@@ -227,7 +227,7 @@ impl Broker {
         self.emit_by(actor, Event::new("user.deleted").with_text("name", name));
         let reason = format!("user '{name}' is deleted");
         self.connections
-            .tell(|connection| connection.is_of(name), || ConnectionEvent::Close { reason: reason.clone() });
+            .notify(|connection| connection.is_of(name), || ConnectionEvent::Close { reason: reason.clone() });
         self.access_changed(name);
         self.end_login_sessions_of(name);
         Ok(Changed { is_new: false, position })
@@ -238,7 +238,7 @@ impl Broker {
         for vhost in self.vhosts.all() {
             vhost.forget_routes();
         }
-        self.connections.tell(|connection| connection.is_of(user), || ConnectionEvent::AccessChanged);
+        self.connections.notify(|connection| connection.is_of(user), || ConnectionEvent::AccessChanged);
     }
 }
 

@@ -100,7 +100,7 @@ impl Broker {
     }
 
     /// Tells that parameters went with their vhost.
-    pub(super) fn tell_of_parameters_gone(&self, actor: &Actor, gone: &[VhostParameter]) {
+    pub(super) fn emit_parameters_cleared(&self, actor: &Actor, gone: &[VhostParameter]) {
         if gone.is_empty() {
             return;
         }

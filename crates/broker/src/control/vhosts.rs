@@ -193,7 +193,7 @@ impl Broker {
         };
         let Some(vhost) = removed else { return no_vhost(name) };
         vhost.close_for_good();
-        vhost.tell_federation(self);
+        vhost.notify_federation(self);
         self.firehose.turn(&self.engine, &self.options.node, name, false);
         let reason = format!("vhost '{name}' is deleted");
         let is_in_it = |connection: &crate::connections::ConnectionHandle| {
@@ -203,7 +203,7 @@ impl Broker {
         for exchange in vhost.exchanges().iter().filter(|exchange| !exchange.name.is_default()) {
             self.emit_by(actor, Event::exchange_deleted(vhost.name(), &exchange.name));
         }
-        self.connections.tell(is_in_it, || ConnectionEvent::Close { reason: reason.clone() });
+        self.connections.notify(is_in_it, || ConnectionEvent::Close { reason: reason.clone() });
         let mut records = RecordBatch::new();
         vhost.forget_all(&mut records);
         for policy in &*vhost.policies() {
@@ -211,7 +211,7 @@ impl Broker {
         }
         let parameters = vhost.forget_parameters(&mut records);
         self.engine.append(&mut records);
-        self.tell_of_parameters_gone(actor, &parameters);
+        self.emit_parameters_cleared(actor, &parameters);
         vhost.delays().iter().for_each(|set| set.forget(&self.engine));
         vhost.exchange_keys().values().for_each(|keys| keys.forget(&self.engine));
         self.users.forget_vhost(

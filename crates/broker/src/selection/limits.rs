@@ -14,9 +14,9 @@ pub(super) const ATTEMPT_COUNT_MAX: u32 = 16;
 pub(super) const PAGE_LEN_MAX: usize = 8 << 20;
 /// Messages that a browser may ask for from the end.
 pub(super) const TAIL_COUNT_MAX: u64 = 10_000;
-/// Messages that are carried at once: locks are held for no more.
+/// Messages that are moved at once: locks are held for no more.
 pub(super) const CARRIED_COUNT_MAX: usize = 256;
-/// Bytes that are carried at once.
+/// Bytes that are moved at once.
 pub(super) const CARRIED_LEN_MAX: u64 = 4 << 20;
 /// Names of queues that are gone, in an answer.
 pub(super) const MISSING_NAMES_MAX: usize = 20;

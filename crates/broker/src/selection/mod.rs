@@ -4,7 +4,7 @@
 //!  request ─► sweep ─ looks at the queue piece by piece: under its lock what is in memory, without it what has to be read
 //!               │
 //!               ▼ filter
-//!             browse     remove       carry ─ routes without locks, then takes out and puts in under all locks
+//!             browse     remove       move   ─ routes without locks, then takes out and puts in under all locks
 //! ```
 //!
 //! Nothing is marked, counted or set aside for a message that is looked at: its consumer gets it as ever, and what has gone meanwhile
@@ -15,16 +15,16 @@
 //! Deliberately absent: taking what a consumer holds, and changing a message.
 
 mod browse;
-mod carry;
 mod filter;
 mod limits;
+mod move_messages;
 mod remove;
 mod sweep;
 
 pub use browse::{BrowseRequest, BrowsedMessage, BrowsedPage, HeldBy, Start};
-pub use carry::{Carried, Destination, RedriveTo};
 pub use filter::MessageFilter;
 pub(crate) use filter::has_header;
+pub use move_messages::{Destination, MoveReport, RedriveTo};
 pub use remove::Removed;
 pub(crate) use sweep::first_from;
 pub use sweep::{MessageId, Selection};

@@ -79,7 +79,7 @@ impl Session {
             describe(&method, arguments);
         });
         let result = self.do_method(channel, method);
-        tell(&mut call, &result);
+        record_result(&mut call, &result);
         self.front.follow_method(call, result.is_err());
         result
     }
@@ -97,7 +97,7 @@ impl Session {
         });
         let before = channel.last_confirm_seq();
         let result = self.publish(channel, message);
-        tell(&mut call, &result);
+        record_result(&mut call, &result);
         let confirm_seq = channel.last_confirm_seq();
         match &result {
             Ok(()) => self.front.follow_publish(call, channel.number(), (confirm_seq > before).then_some(confirm_seq)),
@@ -107,7 +107,7 @@ impl Session {
     }
 }
 
-fn tell(call: &mut Call, result: &Handled<()>) {
+fn record_result(call: &mut Call, result: &Handled<()>) {
     call.returns(|| match result {
         Ok(()) => "ok".to_owned(),
         Err(exception) => format!("{} {}", exception.code.code(), exception.text),

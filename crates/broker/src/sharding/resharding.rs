@@ -57,7 +57,7 @@ impl Vhost {
             }
             done
         });
-        self.tell(broker, done)
+        self.report(broker, done)
     }
 
     /// Makes and binds the shards of an exchange that has just been declared. Says where that is durable.
@@ -75,7 +75,7 @@ impl Vhost {
             in_force.extend(wanted.map(|wanted| (Box::from(name), wanted)));
             done
         });
-        self.tell(broker, done)
+        self.report(broker, done)
     }
 
     /// Brings an exchange from one sharding to another.
@@ -235,7 +235,7 @@ impl Vhost {
     }
 
     /// Tells of what is done, and hands over what exchanges have kept.
-    fn tell(&self, broker: &Broker, done: Done) -> Positions {
+    fn report(&self, broker: &Broker, done: Done) -> Positions {
         done.events.into_iter().for_each(|event| broker.emit(event));
         for removed in &done.removed {
             broker.emit_removals(self.name(), removed, SHARDING_USER, Origin::broker());

@@ -37,7 +37,7 @@ fn connect(node: &Node) -> Client {
 
 fn set_alarm(node: &Node, is_low: bool) {
     node.broker.alarms.set_memory(is_low);
-    node.broker.connections.tell_all(|| ConnectionEvent::AlarmsChanged);
+    node.broker.connections.notify_all(|| ConnectionEvent::AlarmsChanged);
 }
 
 fn ready(node: &Node) -> u64 {

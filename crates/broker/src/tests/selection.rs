@@ -9,8 +9,8 @@ use super::exchange_types::{assert_done, bind, declare};
 use super::node::{NOW, Node};
 use super::operators::{connect, exchange_name, guest, node_with, permit, queue_name};
 use crate::{
-    BrowseRequest, BrowsedPage, Carried, Destination, MessageFilter, MessageId, RedriveTo, Removed, Selection, Start,
-    VhostAccess,
+    BrowseRequest, BrowsedPage, Destination, MessageFilter, MessageId, MoveReport, RedriveTo, Removed, Selection,
+    Start, VhostAccess,
 };
 use model::refusal::Outcome;
 
@@ -71,12 +71,17 @@ fn delete(node: &Node, queue: &str, selection: &Selection) -> Removed {
     removed
 }
 
-pub(super) fn try_move(node: &Node, queue: &str, selection: &Selection, destination: &Destination) -> Outcome<Carried> {
+pub(super) fn try_move(
+    node: &Node,
+    queue: &str,
+    selection: &Selection,
+    destination: &Destination,
+) -> Outcome<MoveReport> {
     let access = guest(node);
     wait_for(node, access.move_messages(&queue_name(queue), selection, &access, destination))
 }
 
-fn move_to(node: &Node, queue: &str, selection: &Selection, target: &str) -> Carried {
+fn move_to(node: &Node, queue: &str, selection: &Selection, target: &str) -> MoveReport {
     try_move(node, queue, selection, &Destination::Queue(queue_name(target))).unwrap()
 }
 

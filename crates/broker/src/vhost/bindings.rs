@@ -41,7 +41,7 @@ impl Vhost {
                     let binding = definition::Binding::new(vhost, source, destination, key, arguments);
                     Some(BindingChange { binding, is_added: true })
                 };
-                topology.followed.tell(change, spec.source);
+                topology.followed.notify(change, spec.source);
             }
             let history = topology.histories.get(spec.source).filter(|_| is_new);
             Ok((Changed { is_new, position }, history.map_or_else(Vec::new, |history| history.messages())))
@@ -57,7 +57,7 @@ impl Vhost {
             let position = broker.engine.append(&mut records);
             self.note_defined(position);
             gone.forget(broker);
-            self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
+            self.notify_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
             Ok(Removal { removed, position })
         })
     }

@@ -23,7 +23,7 @@ impl Vhost {
             let is_new = !topology.is_gone && declare(topology, exchange);
             if is_new {
                 self.apply_to_exchange(broker, topology, exchange.name.as_bytes());
-                self.tell_federation_of_exchanges(broker, [exchange.name.as_bytes()]);
+                self.notify_federation_of_exchanges(broker, [exchange.name.as_bytes()]);
             }
             let position = match is_new && exchange.is_durable {
                 true => broker.put_definition(&Definition::Exchange(exchange.clone())),
@@ -63,7 +63,7 @@ impl Vhost {
             let position = broker.engine.append(&mut records);
             self.note_defined(position);
             gone.forget(broker);
-            self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
+            self.notify_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
             unbound.extend(std::mem::take(&mut removed));
             Ok(Removal { removed: unbound, position })
         })

@@ -34,14 +34,18 @@ impl Vhost {
     }
 
     /// The vhost has gone.
-    pub(crate) fn tell_federation(&self, broker: &Broker) {
+    pub(crate) fn notify_federation(&self, broker: &Broker) {
         if self.is_federating() {
             broker.federated_changed();
         }
     }
 
     /// Exchanges have come or gone. Policies that change meanwhile are told of when they have changed.
-    pub(super) fn tell_federation_of_exchanges<'a>(&self, broker: &Broker, names: impl IntoIterator<Item = &'a [u8]>) {
+    pub(super) fn notify_federation_of_exchanges<'a>(
+        &self,
+        broker: &Broker,
+        names: impl IntoIterator<Item = &'a [u8]>,
+    ) {
         if !self.is_federating() {
             return;
         }
@@ -57,7 +61,7 @@ impl Vhost {
     }
 
     /// A queue has come or gone.
-    pub(super) fn tell_federation_of(&self, broker: &Broker, queue: &QueueHandle) {
+    pub(super) fn notify_federation_of(&self, broker: &Broker, queue: &QueueHandle) {
         if self.is_federating() && Choice::of(&queue.policy.lock()).is_some() {
             broker.federated_changed();
         }

@@ -17,7 +17,7 @@ pub(super) struct FollowedBindings(HashMap<Box<[u8]>, Vec<mpsc::Sender<BindingCh
 
 impl FollowedBindings {
     /// A binding was made or undone. Told under the topology's lock, so in the order in which it happened.
-    pub(super) fn tell(&mut self, change: impl FnOnce() -> Option<BindingChange>, source: &[u8]) {
+    pub(super) fn notify(&mut self, change: impl FnOnce() -> Option<BindingChange>, source: &[u8]) {
         let Some(followers) = self.0.get_mut(source) else { return };
         let Some(change) = change() else { return };
         followers.retain(|follower| match follower.try_send(change.clone()) {

@@ -19,7 +19,7 @@ use crate::broker::Broker;
 use crate::limits::UNBOUND_COUNT_MAX;
 use crate::watched::watch_if_wanted;
 use engine::deduplication::KeyWork;
-use engine::features::{record_ttls, tell, ttl_key};
+use engine::features::{self, record_ttls, ttl_key};
 use engine::outbox::ConnectionEvent;
 use engine::pause::pause_key;
 use engine::queue_handle::{ConnectionId, QueueHandle};
@@ -141,7 +141,7 @@ impl Vhost {
             let queue =
                 self.insert(broker, topology, NewQueue { definition, owner, policy, features, queue, watermark });
             broker.counters.queues_created.add(1);
-            self.tell_federation_of(broker, &queue);
+            self.notify_federation_of(broker, &queue);
             Declared::New(queue, position)
         });
         if let Declared::New(queue, _) = &declared {
@@ -184,7 +184,7 @@ impl Vhost {
             });
             entry.handle.is_paused.store(entry.queue.is_paused(), Ordering::Relaxed);
             let features = entry.handle.features();
-            tell(entry, &features, &broker.engine.options, now_ms);
+            features::apply(entry, &features, &broker.engine.options, now_ms);
             entry.report(&broker.engine.statistics, &broker.engine.clock);
             entry.timer_at_ms = entry.next_due().unwrap_or(0);
             (entry.handle.clone(), entry.next_due())
@@ -267,8 +267,11 @@ impl Vhost {
                     broker.engine.statistics.vhosts.note(&self.counters);
                     gone.forget(broker);
                     broker.counters.queues_deleted.add(1);
-                    self.tell_federation_of(broker, handle);
-                    self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
+                    self.notify_federation_of(broker, handle);
+                    self.notify_federation_of_exchanges(
+                        broker,
+                        removed.exchanges.iter().map(|exchange| &*exchange.name),
+                    );
                     unbound.extend(removed);
                     let removed = std::mem::take(&mut unbound);
                     (Deletion::Deleted { ready_count: entry.queue.ready_count(), removed, position }, Some(entry))
@@ -280,7 +283,7 @@ impl Vhost {
         if let Some(entry) = entry {
             for view in entry.queue.consumers() {
                 let gate = &view.consumer.gate;
-                gate.outbox.tell(ConnectionEvent::ConsumerCancelled { consumer: gate.consumer, queue: id });
+                gate.outbox.notify(ConnectionEvent::ConsumerCancelled { consumer: gate.consumer, queue: id });
             }
             for waiter in entry.load_waiters {
                 waiter.wake_up();

@@ -85,7 +85,7 @@ impl Vhost {
                 let state = self.forget(topology, &removed, &mut records);
                 broker.engine.append(&mut records);
                 state.forget(broker);
-                self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
+                self.notify_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
                 removed
             })
         };
@@ -106,7 +106,7 @@ impl Vhost {
     ) -> ExchangeState {
         let mut state = ExchangeState::default();
         for binding in &removed.bindings {
-            topology.followed.tell(|| undone(&self.name, binding), &binding.source);
+            topology.followed.notify(|| undone(&self.name, binding), &binding.source);
         }
         for exchange in &removed.exchanges {
             topology.followed.forget(&exchange.name);

@@ -164,7 +164,7 @@ impl VhostAccess {
         if !is_routed {
             self.vhost.counters.stripe().returned.add(1);
         }
-        self.tell(What::Published(&targets), None, None, &parts);
+        self.report(What::Published(&targets), None, None, &parts);
         if targets.is_empty() {
             if let Some(at) = &targets.counted {
                 at.exchange.published_in.add(1);
@@ -192,20 +192,20 @@ impl VhostAccess {
 
     /// Sends a direct reply. Says whether its address has a consumer.
     fn send_reply(&self, _permitted: Permitted, parts: &Parts<'_>) -> bool {
-        self.tell(What::Published(&Targets::default()), None, None, parts);
+        self.report(What::Published(&Targets::default()), None, None, parts);
         let content = self.broker.engine.chunks.write(Kind::Transient, parts.len(), |out| parts.write(out));
         self.broker.replies.send(self.vhost.name().as_str(), parts.routing_key, content)
     }
 
     /// Tells those who watch of what happens to a message here.
-    fn tell(&self, what: What<'_>, queue: Option<&QueueHandle>, seq: Option<QueueSeq>, message: &Parts<'_>) {
+    fn report(&self, what: What<'_>, queue: Option<&QueueHandle>, seq: Option<QueueSeq>, message: &Parts<'_>) {
         let taps = &self.broker.engine.taps;
         if !taps.want(Kinds::of(&[tap::Kind::Published, tap::Kind::Got])) {
             return;
         }
         let client = Client { connection: Box::default(), user: self.identity().name().into(), on_behalf_of: None };
         let (vhost, client, message) = (self.vhost.name().as_str(), Some(&client), Some(*message));
-        taps.tell(&Event {
+        taps.report(&Event {
             what,
             vhost,
             queue,
@@ -283,7 +283,7 @@ impl HeldBack<'_> {
                         return refusal::internal("a message's content was unreadable");
                     };
                     let what = What::Got { is_redelivered: got.redelivered, no_ack: false };
-                    self.access.tell(what, Some(self.queue), Some(got.seq), &parts);
+                    self.access.report(what, Some(self.queue), Some(got.seq), &parts);
                     return Ok(Some(copied(&parts, got.redelivered, got.remaining, body_len_max)));
                 }
                 Get::Loading(_) => {

@@ -63,7 +63,7 @@ pub fn loaded(engine: &Engine, set: &Arc<DelaySet>, loaded: LoadAnswer) {
     engine.with_work(|work| {
         set.with(|state| {
             let answered = state.delays.loaded(&loaded.load, entries, loaded.next_slot, &mut asks);
-            tell_lost(set, answered.lost_count);
+            report_lost(set, answered.lost_count);
             state.answer(set, work, answered);
             state.forget_ended(set, engine, &mut work.section_effects.records);
             state.set_timer(set, work);
@@ -90,7 +90,7 @@ pub fn moved(engine: &Engine, set: &Arc<DelaySet>, generation: QueueId, from: &[
             let mut dead = Vec::new();
             let alive = engine.store.settle_moved(moved);
             let lost_count = state.delays.move_ranges(generation, from, &alive, &mut dead);
-            tell_lost(set, lost_count);
+            report_lost(set, lost_count);
             engine.store.settle_slots(&dead);
             state.forget_ended(set, engine, &mut work.section_effects.records);
             state.set_timer(set, work);
@@ -99,7 +99,7 @@ pub fn moved(engine: &Engine, set: &Arc<DelaySet>, generation: QueueId, from: &[
     });
 }
 
-fn tell_lost(set: &DelaySet, count: u64) {
+fn report_lost(set: &DelaySet, count: u64) {
     if count > 0 {
         tracing::error!(exchange = %set.name(), count, "delayed messages were lost to a damaged segment");
     }

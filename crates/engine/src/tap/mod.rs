@@ -1,7 +1,7 @@
 //! What happens to messages, told to those who watch: the firehose, traces and spans. See docs/dev/message-traces.md.
 //!
 //! ```text
-//!  session, under no lock ──────────► Taps::tell ─► sinks      one relaxed load a batch or a read where none watches
+//!  session, under no lock ──────────► Taps::report ─► sinks      one relaxed load a batch or a read where none watches
 //!  section, under its locks ─► Note ─► when they are gone ─┘
 //! ```
 //!
@@ -314,7 +314,7 @@ impl Taps {
 
     /// Tells all who want to know.
     #[cold]
-    pub fn tell(&self, event: &Event<'_>) {
+    pub fn report(&self, event: &Event<'_>) {
         self.listeners(&event.scope()).iter().for_each(|sink| sink.take(event));
     }
 
@@ -365,7 +365,7 @@ mod tests {
             publish: 0,
             message: None,
         };
-        taps.tell(&purged);
+        taps.report(&purged);
         assert_eq!(purges.1.load(Ordering::Relaxed), 1);
         taps.remove(&acks);
         assert!(taps.want(Kinds::of(&[Kind::Purged])) && !taps.want(Kinds::of(&[Kind::Acked])));

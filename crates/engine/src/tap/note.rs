@@ -57,7 +57,7 @@ pub(crate) struct Note {
 impl Note {
     /// Tells of it. No lock is held.
     #[cold]
-    pub(crate) fn tell(&self, taps: &Taps) {
+    pub(crate) fn report(&self, taps: &Taps) {
         let (vhost, queue, seq, exchange): (_, _, _, &[u8]) = match &self.place {
             Place::Queue(queue, seq) => (queue.definition.vhost.as_str(), Some(&**queue), *seq, b""),
             Place::Exchange(set) => (&*set.site.vhost, None, None, &*set.site.exchange),
@@ -79,6 +79,6 @@ impl Note {
         };
         let message = self.content.as_ref().and_then(|content| Parts::read(content.bytes()));
         let client = self.client.as_deref();
-        taps.tell(&Event { what, vhost, queue, seq, client, lane: LaneNumber::NONE, publish: 0, message });
+        taps.report(&Event { what, vhost, queue, seq, client, lane: LaneNumber::NONE, publish: 0, message });
     }
 }

@@ -1,7 +1,7 @@
 //! Messages of a queue: browsed without being taken, deleted, moved elsewhere, sent back to where they died. RabbitMQ has none of this.
 
 use amqp::content::Properties;
-use broker::{BrowseRequest, BrowsedMessage, Carried, Destination, MessageId, RedriveTo, Start, VhostAccess};
+use broker::{BrowseRequest, BrowsedMessage, Destination, MessageId, MoveReport, RedriveTo, Start, VhostAccess};
 use hyper::StatusCode;
 use model::json;
 use model::name::{ExchangeName, QueueName};
@@ -297,13 +297,13 @@ async fn move_on(call: Call) -> Result<Answer, Problem> {
             entered.ok_or_else(|| no_entry(&call, vhost))?
         }
     };
-    let carried = inside.move_messages(&queue, &selection, &target, &destination).await.map_err(refused)?;
+    let moved = inside.move_messages(&queue, &selection, &target, &destination).await.map_err(refused)?;
     let mut out = Vec::new();
     Writer::new(&mut out).object(|object| {
-        object.cell("moved").int(carried.count);
-        write_stay(object, &carried);
+        object.cell("moved").int(moved.count);
+        write_stay(object, &moved);
     });
-    Ok(Answer::json(out).after(&carried.changed))
+    Ok(Answer::json(out).after(&moved.changed))
 }
 
 /// Why the user cannot enter another vhost. Only a user who sees all vhosts is told that there is none.
@@ -345,24 +345,24 @@ async fn redrive(call: Call) -> Result<Answer, Problem> {
         other => return Err(Problem::bad_request(format!("'to' must be 'first' or 'last', not '{other}'"))),
     };
     let selection = selection(&call, &fields)?;
-    let carried = inside(&call).await?.redrive(&queue, &selection, to).await.map_err(refused)?;
+    let moved = inside(&call).await?.redrive(&queue, &selection, to).await.map_err(refused)?;
     let mut out = Vec::new();
     Writer::new(&mut out).object(|object| {
-        object.cell("redriven").int(carried.count);
-        object.cell("not_dead").int(carried.not_dead_count);
-        object.cell("already_there").int(carried.already_there_count);
+        object.cell("redriven").int(moved.count);
+        object.cell("not_dead").int(moved.not_dead_count);
+        object.cell("already_there").int(moved.already_there_count);
         object.cell("missing_queues").object(|members| {
-            carried.missing.iter().for_each(|(name, count)| members.cell(name).int(*count));
+            moved.missing.iter().for_each(|(name, count)| members.cell(name).int(*count));
         });
-        write_stay(object, &carried);
+        write_stay(object, &moved);
     });
-    Ok(Answer::json(out).after(&carried.changed))
+    Ok(Answer::json(out).after(&moved.changed))
 }
 
-fn write_stay(object: &mut Object<'_>, carried: &Carried) {
-    object.cell("unroutable").int(carried.unroutable_count);
-    object.cell("refused").int(carried.refused_count);
-    write_rest(object, carried.next);
+fn write_stay(object: &mut Object<'_>, moved: &MoveReport) {
+    object.cell("unroutable").int(moved.unroutable_count);
+    object.cell("refused").int(moved.refused_count);
+    write_rest(object, moved.next);
 }
 
 fn write_rest(object: &mut Object<'_>, next: Option<MessageId>) {

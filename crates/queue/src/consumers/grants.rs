@@ -27,20 +27,20 @@ pub(super) struct Drains {
 impl<G: Gate> Consumers<G> {
     /// A consumer that was not to get anything is to get messages from now on, if it has credit. It is not counted as idle.
     pub(super) fn admit(&mut self, id: ConsumerId) {
-        let Some(seat) = self.seat_mut(id) else { return };
-        if seat.consumer.credit.has_room() {
+        let Some(entry) = self.entry_mut(id) else { return };
+        if entry.consumer.credit.has_room() {
             self.enter_ring(id);
         } else {
-            seat.activity = Activity::OutOfCredit;
+            entry.activity = Activity::OutOfCredit;
             self.idle_count += 1;
         }
     }
 
     /// A consumer grants credit. False if it is not one that does.
     pub(crate) fn grant(&mut self, id: ConsumerId, grant: Grant) -> bool {
-        let Some(seat) = self.seat_mut(id).filter(|seat| seat.consumer.credit.is_granted()) else { return false };
-        seat.consumer.credit.grant(grant);
-        let (activity, has_room) = (seat.activity, seat.consumer.credit.has_room());
+        let Some(entry) = self.entry_mut(id).filter(|entry| entry.consumer.credit.is_granted()) else { return false };
+        entry.consumer.credit.grant(grant);
+        let (activity, has_room) = (entry.activity, entry.consumer.credit.has_room());
         match activity {
             Activity::OutOfCredit if has_room => {
                 self.idle_count -= 1;
@@ -70,7 +70,7 @@ impl<G: Gate> Consumers<G> {
     /// Ends the drains that go on of those for whom this holds, by whether they are in turn.
     pub(crate) fn end_drains(&mut self, is_over: impl Fn(bool) -> bool) {
         let Some(drains) = &self.drains else { return };
-        let is_in_turn = |id: &ConsumerId| self.seat(*id).is_some_and(|seat| seat.activity == Activity::InRing);
+        let is_in_turn = |id: &ConsumerId| self.entry(*id).is_some_and(|entry| entry.activity == Activity::InRing);
         let over: Vec<ConsumerId> = drains.going_on.iter().copied().filter(|id| is_over(is_in_turn(id))).collect();
         over.into_iter().for_each(|id| self.end_drain(id.index));
     }
@@ -92,7 +92,7 @@ impl<G: Gate> Consumers<G> {
 
     /// Ends the drain of a consumer, if there is one and this holds.
     pub(super) fn end_drain_if(&mut self, id: ConsumerId, is_over: impl FnOnce(&Credit) -> bool) {
-        let credit = self.seat(id).map(|seat| &seat.consumer.credit);
+        let credit = self.entry(id).map(|entry| &entry.consumer.credit);
         if credit.is_some_and(|credit| credit.is_draining() && is_over(credit)) {
             self.end_drain(id.index);
         }
@@ -104,8 +104,8 @@ impl<G: Gate> Consumers<G> {
         if matches!(self.link(index).activity, Activity::InRing | Activity::GateClosed) {
             self.exhaust(index);
         }
-        let seat = self.link(index);
-        let (consumer, credit) = (seat.id, &mut seat.consumer.credit);
+        let entry = self.link(index);
+        let (consumer, credit) = (entry.id, &mut entry.consumer.credit);
         let count = credit.end_drain();
         let delivery_count = credit.delivery_count();
         let drains = self.drains.get_or_insert_default();

@@ -6,7 +6,7 @@
 //! brings it back, so that those who cannot take anything cost nothing. `grants`: credit that is granted, and drained.
 //!
 //! A queue may have a hundred thousand consumers, each of a priority of its own, and lose them all at once: nothing that happens to one of
-//! them looks at the others. So the seats themselves are the links of the rings, a ring has a number that it keeps, and only rings in
+//! them looks at the others. So the entries themselves are the links of the rings, a ring has a number that it keeps, and only rings in
 //! which a consumer waits are kept in order. The first of these is at hand, and stays the first when it has become empty, until the next
 //! message: a consumer that takes one message at a time is in its ring again by then.
 
@@ -74,7 +74,7 @@ pub struct ConsumerView<'a, G> {
 
 #[derive(Debug)]
 pub(crate) struct Consumers<G> {
-    seats: Vec<Option<Seat<G>>>,
+    entries: Vec<Option<ConsumerEntry<G>>>,
     free: Vec<u32>,
     rings: Vec<Ring>,
     free_rings: Vec<u32>,
@@ -87,7 +87,7 @@ pub(crate) struct Consumers<G> {
     count: u32,
     /// Those of them that take nothing now: they have no credit, or another is the single active one.
     idle_count: u32,
-    briskness: AckRate,
+    ack_rate: AckRate,
     /// None while there are none.
     drains: Option<Box<Drains>>,
     exclusive: Option<ConsumerId>,
@@ -101,13 +101,13 @@ pub(crate) struct Consumers<G> {
     is_leaving: bool,
     /// All of them where only one is to be active: the highest priority first, and of each the oldest.
     succession: BTreeSet<(Reverse<i32>, NonZeroU32, u32)>,
-    /// How often a seat has been looked at.
+    /// How often a entry has been looked at.
     #[cfg(test)]
     looks: std::cell::Cell<u64>,
 }
 
 #[derive(Debug)]
-struct Seat<G> {
+struct ConsumerEntry<G> {
     id: ConsumerId,
     consumer: Consumer<G>,
     unacked_count: u32,
@@ -132,7 +132,7 @@ enum Activity {
 struct AckRate {
     published: u32,
     settled: u32,
-    is_brisk: bool,
+    is_high: bool,
 }
 
 impl AckRate {
@@ -140,7 +140,7 @@ impl AckRate {
     fn published(&mut self) {
         self.published += 1;
         if self.published == ACK_RATE_COUNT {
-            self.is_brisk = self.settled >= ACK_RATE_COUNT / ACK_RATE_SHARE;
+            self.is_high = self.settled >= ACK_RATE_COUNT / ACK_RATE_SHARE;
             (self.published, self.settled) = (0, 0);
         }
     }
@@ -150,11 +150,11 @@ impl AckRate {
 struct Ring {
     priority: i32,
     consumer_count: u32,
-    /// The seat whose turn it is, or [`NONE`].
+    /// The entry whose turn it is, or [`NONE`].
     first: u32,
 }
 
-/// No seat, or no ring.
+/// No entry, or no ring.
 const NONE: u32 = u32::MAX;
 const IN_RING: &str = "a ring holds present consumers";
 
@@ -170,7 +170,7 @@ impl<G> Consumers<G> {
     /// Bytes that it takes, without what gates refer to.
     pub(crate) fn memory_len(&self) -> usize {
         size_of::<Self>()
-            + self.seats.capacity() * size_of::<Option<Seat<G>>>()
+            + self.entries.capacity() * size_of::<Option<ConsumerEntry<G>>>()
             + self.rings.capacity() * size_of::<Ring>()
     }
 }
@@ -178,7 +178,7 @@ impl<G> Consumers<G> {
 impl<G: Gate> Consumers<G> {
     pub(crate) fn new(is_single: bool, gives_way: bool) -> Self {
         Consumers {
-            seats: Vec::new(),
+            entries: Vec::new(),
             free: Vec::new(),
             rings: Vec::new(),
             free_rings: Vec::new(),
@@ -187,7 +187,7 @@ impl<G: Gate> Consumers<G> {
             other_rings: BTreeSet::new(),
             count: 0,
             idle_count: 0,
-            briskness: AckRate::default(),
+            ack_rate: AckRate::default(),
             drains: None,
             exclusive: None,
             is_single,
@@ -211,8 +211,8 @@ impl<G: Gate> Consumers<G> {
             consumer.credit = consumer.credit.without_acks();
         }
         let index = self.free.pop().unwrap_or_else(|| {
-            self.seats.push(None);
-            u32::try_from(self.seats.len() - 1).expect("fewer than 2^32 consumers fit in memory")
+            self.entries.push(None);
+            u32::try_from(self.entries.len() - 1).expect("fewer than 2^32 consumers fit in memory")
         });
         let id = ConsumerId { index, number };
         if consumer.exclusive {
@@ -222,8 +222,8 @@ impl<G: Gate> Consumers<G> {
         let ring = self.ring_of(priority);
         self.rings[ring as usize].consumer_count += 1;
         let (previous, next) = (NONE, NONE);
-        let seat = Seat { id, consumer, unacked_count: 0, activity: Activity::Waiting, ring, previous, next };
-        self.seats[index as usize] = Some(seat);
+        let entry = ConsumerEntry { id, consumer, unacked_count: 0, activity: Activity::Waiting, ring, previous, next };
+        self.entries[index as usize] = Some(entry);
         self.count += 1;
         if !self.is_single {
             self.admit(id);
@@ -238,14 +238,14 @@ impl<G: Gate> Consumers<G> {
 
     /// If the newcomer is of a higher priority than the active one, that gets nothing more.
     fn give_way_to(&mut self, newcomer: ConsumerId) {
-        let priority_of = |id| self.seat(id).map(|seat| seat.consumer.priority);
+        let priority_of = |id| self.entry(id).map(|entry| entry.consumer.priority);
         let Some(active) = self.active.filter(|active| priority_of(newcomer) > priority_of(*active)) else { return };
         if !self.gives_way {
             return;
         }
         self.is_leaving = true;
-        let Some(seat) = self.seat_mut(active) else { return };
-        let before = std::mem::replace(&mut seat.activity, Activity::Waiting);
+        let Some(entry) = self.entry_mut(active) else { return };
+        let before = std::mem::replace(&mut entry.activity, Activity::Waiting);
         self.idle_count += u32::from(!matches!(before, Activity::OutOfCredit | Activity::Waiting));
         if before == Activity::InRing {
             self.leave_ring(active.index);
@@ -256,7 +256,7 @@ impl<G: Gate> Consumers<G> {
 
     /// The active one that was to give way does so, if it holds nothing any more.
     fn leave_if_done(&mut self) {
-        let holds_some = |id| self.seat(id).is_some_and(|seat| seat.unacked_count > 0);
+        let holds_some = |id| self.entry(id).is_some_and(|entry| entry.unacked_count > 0);
         if self.is_leaving && !self.active.is_some_and(holds_some) {
             self.is_leaving = false;
             self.active = None;
@@ -278,18 +278,18 @@ impl<G: Gate> Consumers<G> {
     }
 
     pub(crate) fn remove(&mut self, id: ConsumerId) -> Option<Consumer<G>> {
-        let seat = self.seat(id)?;
-        match seat.activity {
+        let entry = self.entry(id)?;
+        match entry.activity {
             Activity::InRing => self.leave_ring(id.index),
             Activity::OutOfCredit | Activity::Waiting => self.idle_count -= 1,
             Activity::GateClosed => {}
         }
-        let seat = self.seats[id.index as usize].take()?;
-        self.succession.remove(&(Reverse(seat.consumer.priority), id.number, id.index));
-        let ring = &mut self.rings[seat.ring as usize];
+        let entry = self.entries[id.index as usize].take()?;
+        self.succession.remove(&(Reverse(entry.consumer.priority), id.number, id.index));
+        let ring = &mut self.rings[entry.ring as usize];
         ring.consumer_count -= 1;
         if ring.consumer_count == 0 {
-            self.remove_ring(seat.ring);
+            self.remove_ring(entry.ring);
         }
         if self.exclusive == Some(id) {
             self.exclusive = None;
@@ -301,7 +301,7 @@ impl<G: Gate> Consumers<G> {
             (self.active, self.is_leaving) = (None, false);
             self.choose_active();
         }
-        Some(seat.consumer)
+        Some(entry.consumer)
     }
 
     /// The next consumer that has credit and whose gate opens for `len` bytes. It has then been counted as served.
@@ -318,20 +318,20 @@ impl<G: Gate> Consumers<G> {
                 self.go_to_next_ring();
                 continue;
             }
-            let seat = self.seats[index as usize].as_mut().expect(IN_RING);
-            if !seat.consumer.gate.try_acquire(len) {
-                seat.activity = Activity::GateClosed;
+            let entry = self.entries[index as usize].as_mut().expect(IN_RING);
+            if !entry.consumer.gate.try_acquire(len) {
+                entry.activity = Activity::GateClosed;
                 self.leave_ring(index);
                 continue;
             }
-            let no_ack = seat.consumer.no_ack;
-            seat.unacked_count += u32::from(!no_ack);
-            let turn = Turn { id: seat.id, no_ack, timeout_ms: seat.consumer.timeout_ms };
-            seat.consumer.credit.take();
-            if seat.consumer.credit.has_room() {
-                ring.first = seat.next;
+            let no_ack = entry.consumer.no_ack;
+            entry.unacked_count += u32::from(!no_ack);
+            let turn = Turn { id: entry.id, no_ack, timeout_ms: entry.consumer.timeout_ms };
+            entry.consumer.credit.take();
+            if entry.consumer.credit.has_room() {
+                ring.first = entry.next;
             } else {
-                seat.activity = Activity::OutOfCredit;
+                entry.activity = Activity::OutOfCredit;
                 self.idle_count += 1;
                 self.leave_ring(index);
             }
@@ -343,16 +343,16 @@ impl<G: Gate> Consumers<G> {
     /// Gives this consumer the turn, if it has credit and its gate opens for `len` bytes. It has then been counted as served, and is
     /// the last of its ring.
     pub(crate) fn take_turn_of(&mut self, id: ConsumerId, len: u32) -> Option<Turn> {
-        self.seat(id).filter(|seat| seat.activity == Activity::InRing)?;
+        self.entry(id).filter(|entry| entry.activity == Activity::InRing)?;
         self.leave_ring(id.index);
-        let seat = self.seat_mut(id)?;
-        if !seat.consumer.gate.try_acquire(len) {
-            seat.activity = Activity::GateClosed;
+        let entry = self.entry_mut(id)?;
+        if !entry.consumer.gate.try_acquire(len) {
+            entry.activity = Activity::GateClosed;
             return None;
         }
-        let (no_ack, timeout_ms) = (seat.consumer.no_ack, seat.consumer.timeout_ms);
-        seat.unacked_count += u32::from(!no_ack);
-        seat.consumer.credit.take();
+        let (no_ack, timeout_ms) = (entry.consumer.no_ack, entry.consumer.timeout_ms);
+        entry.unacked_count += u32::from(!no_ack);
+        entry.consumer.credit.take();
         self.admit(id);
         Some(Turn { id, no_ack, timeout_ms })
     }
@@ -373,21 +373,22 @@ impl<G: Gate> Consumers<G> {
     /// Whether consumers would take messages if they came fast enough: one has credit, or those that have none get it back so fast that
     /// it is the broker that is late.
     pub(crate) fn has_demand(&self) -> bool {
-        self.count > self.idle_count || self.briskness.is_brisk
+        self.count > self.idle_count || self.ack_rate.is_high
     }
 
     /// A message was published to the queue.
     #[inline]
     pub(crate) fn published(&mut self) {
-        self.briskness.published();
+        self.ack_rate.published();
     }
 
     /// A message that `id` held was settled or requeued.
     pub(crate) fn give_credit(&mut self, id: ConsumerId) {
-        self.briskness.settled = self.briskness.settled.saturating_add(1);
-        let Some(seat) = self.seat_mut(id) else { return };
-        seat.unacked_count = seat.unacked_count.checked_sub(1).expect("only what it holds comes back from a consumer");
-        if seat.consumer.credit.give_back() && seat.activity == Activity::OutOfCredit {
+        self.ack_rate.settled = self.ack_rate.settled.saturating_add(1);
+        let Some(entry) = self.entry_mut(id) else { return };
+        entry.unacked_count =
+            entry.unacked_count.checked_sub(1).expect("only what it holds comes back from a consumer");
+        if entry.consumer.credit.give_back() && entry.activity == Activity::OutOfCredit {
             self.idle_count -= 1;
             self.enter_ring(id);
         }
@@ -398,8 +399,8 @@ impl<G: Gate> Consumers<G> {
 
     /// The gate of `id` may open again.
     pub(crate) fn resume(&mut self, id: ConsumerId) {
-        let Some(seat) = self.seat_mut(id) else { return };
-        if seat.activity == Activity::GateClosed {
+        let Some(entry) = self.entry_mut(id) else { return };
+        if entry.activity == Activity::GateClosed {
             self.enter_ring(id);
         }
     }
@@ -418,19 +419,19 @@ impl<G: Gate> Consumers<G> {
     }
 
     pub(crate) fn get(&self, id: ConsumerId) -> Option<ConsumerView<'_, G>> {
-        self.seat(id).map(|seat| self.view(seat))
+        self.entry(id).map(|entry| self.view(entry))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = ConsumerView<'_, G>> {
         #[cfg(test)]
-        self.looks.set(self.looks.get() + self.seats.len() as u64);
-        self.seats.iter().flatten().map(|seat| self.view(seat))
+        self.looks.set(self.looks.get() + self.entries.len() as u64);
+        self.entries.iter().flatten().map(|entry| self.view(entry))
     }
 
     fn enter_ring(&mut self, id: ConsumerId) {
-        let Some(seat) = self.seat_mut(id) else { return };
-        seat.activity = Activity::InRing;
-        let ring = seat.ring;
+        let Some(entry) = self.entry_mut(id) else { return };
+        entry.activity = Activity::InRing;
+        let ring = entry.ring;
         let was_empty = self.rings[ring as usize].first == NONE;
         self.put_last(ring, id.index);
         if was_empty && ring != self.first_ring {
@@ -460,7 +461,7 @@ impl<G: Gate> Consumers<G> {
         self.first_ring = self.other_rings.pop_first().map_or(NONE, |(_, ring)| ring);
     }
 
-    /// Links a seat into a ring, before the one whose turn it is.
+    /// Links a entry into a ring, before the one whose turn it is.
     fn put_last(&mut self, ring: u32, index: u32) {
         let ring = &mut self.rings[ring as usize];
         if ring.first == NONE {
@@ -468,17 +469,17 @@ impl<G: Gate> Consumers<G> {
         }
         let first = ring.first;
         let last = if first == index { index } else { self.link(first).previous };
-        let seat = self.link(index);
-        (seat.previous, seat.next) = (last, first);
+        let entry = self.link(index);
+        (entry.previous, entry.next) = (last, first);
         self.link(last).next = index;
         self.link(first).previous = index;
     }
 
-    /// Unlinks a seat from its ring.
+    /// Unlinks a entry from its ring.
     fn leave_ring(&mut self, index: u32) {
-        let seat = self.link(index);
-        let (number, previous, next) = (seat.ring, seat.previous, seat.next);
-        (seat.previous, seat.next) = (NONE, NONE);
+        let entry = self.link(index);
+        let (number, previous, next) = (entry.ring, entry.previous, entry.next);
+        (entry.previous, entry.next) = (NONE, NONE);
         if next == index {
             let ring = &mut self.rings[number as usize];
             ring.first = NONE;
@@ -495,15 +496,15 @@ impl<G: Gate> Consumers<G> {
         }
     }
 
-    fn link(&mut self, index: u32) -> &mut Seat<G> {
+    fn link(&mut self, index: u32) -> &mut ConsumerEntry<G> {
         #[cfg(test)]
         self.looks.set(self.looks.get() + 1);
-        self.seats[index as usize].as_mut().expect(IN_RING)
+        self.entries[index as usize].as_mut().expect(IN_RING)
     }
 
-    fn view<'a>(&self, seat: &'a Seat<G>) -> ConsumerView<'a, G> {
-        let is_active = !self.is_single || self.active == Some(seat.id);
-        ConsumerView { id: seat.id, consumer: &seat.consumer, unacked_count: seat.unacked_count, is_active }
+    fn view<'a>(&self, entry: &'a ConsumerEntry<G>) -> ConsumerView<'a, G> {
+        let is_active = !self.is_single || self.active == Some(entry.id);
+        ConsumerView { id: entry.id, consumer: &entry.consumer, unacked_count: entry.unacked_count, is_active }
     }
 
     /// The ring of a priority, made if there is none.
@@ -539,16 +540,16 @@ impl<G: Gate> Consumers<G> {
         self.free_rings.push(ring);
     }
 
-    fn seat(&self, id: ConsumerId) -> Option<&Seat<G>> {
+    fn entry(&self, id: ConsumerId) -> Option<&ConsumerEntry<G>> {
         #[cfg(test)]
         self.looks.set(self.looks.get() + 1);
-        self.seats.get(id.index as usize)?.as_ref().filter(|seat| seat.id == id)
+        self.entries.get(id.index as usize)?.as_ref().filter(|entry| entry.id == id)
     }
 
-    fn seat_mut(&mut self, id: ConsumerId) -> Option<&mut Seat<G>> {
+    fn entry_mut(&mut self, id: ConsumerId) -> Option<&mut ConsumerEntry<G>> {
         #[cfg(test)]
         self.looks.set(self.looks.get() + 1);
-        self.seats.get_mut(id.index as usize)?.as_mut().filter(|seat| seat.id == id)
+        self.entries.get_mut(id.index as usize)?.as_mut().filter(|entry| entry.id == id)
     }
 }
 
@@ -568,7 +569,7 @@ mod tests {
         Consumer { gate: Open, no_ack: false, exclusive: false, priority, credit: Credit::window(1), timeout_ms: None }
     }
 
-    /// How many seats and rings are looked at while so many consumers come, are served, settle, and go, the oldest first or last.
+    /// How many entries and rings are looked at while so many consumers come, are served, settle, and go, the oldest first or last.
     fn looks(count: u32, is_single: bool, goes_oldest_first: bool, priority_of: fn(u32) -> i32) -> u64 {
         let mut consumers = Consumers::new(is_single, true);
         let number = |number: u32| NonZeroU32::new(number).expect("from one on");

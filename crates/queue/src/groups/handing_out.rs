@@ -3,7 +3,7 @@
 //! What goes next is the first message in the queue's order for which there is a consumer that may have it and can take it: one of those
 //! passed over before, whose group is free by now or whose holder can take more, or the first that has not been looked at.
 
-use super::{Groups, Key, PassedMessage, Standing};
+use super::{GroupAccess, Groups, Key, PassedMessage};
 use crate::consumers::{ConsumerId, Consumers, Gate};
 use crate::effects::Effects;
 use crate::lane::Source;
@@ -83,18 +83,18 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 }
             }
             let entry = known.unwrap_or_else(|| self.ready.entry_of(&front));
-            let standing = self.ready.standing(entry.group);
-            let turn = match standing {
-                Standing::Free => {
+            let access = self.ready.access(entry.group);
+            let turn = match access {
+                GroupAccess::Free => {
                     let Some(turn) = consumers.take_turn(front.head.delivered_len) else { break };
                     Some(turn)
                 }
-                Standing::HeldBy(holder) => consumers.take_turn_of(holder, front.head.delivered_len),
-                Standing::Closed => None,
+                GroupAccess::HeldBy(holder) => consumers.take_turn_of(holder, front.head.delivered_len),
+                GroupAccess::Closed => None,
             };
             let Some(turn) = turn else {
                 self.ready.pass_over(&front, entry);
-                if let Standing::HeldBy(holder) = standing {
+                if let GroupAccess::HeldBy(holder) = access {
                     self.ready.rest(holder);
                 }
                 continue;
@@ -129,7 +129,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 }
             }
             let entry = known.unwrap_or_else(|| self.ready.entry_of(&front));
-            if self.ready.standing(entry.group) != Standing::Free {
+            if self.ready.access(entry.group) != GroupAccess::Free {
                 self.ready.pass_over(&front, entry);
                 continue;
             }

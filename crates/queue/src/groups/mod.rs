@@ -33,7 +33,7 @@ pub(crate) type Group = NonZeroU64;
 
 /// Who may get messages of a group now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum GroupAccess {
     Free,
     HeldBy(ConsumerId),
     /// No consumer.
@@ -97,11 +97,11 @@ impl Groups {
         message.group(&self.header)
     }
 
-    pub(crate) fn standing(&self, group: Option<Group>) -> Standing {
+    pub(crate) fn access(&self, group: Option<Group>) -> GroupAccess {
         match group.and_then(|group| self.holds.get(&group)) {
-            None => Standing::Free,
-            Some(Hold { holder: Some(holder), waiting_count: 0, .. }) => Standing::HeldBy(*holder),
-            Some(_) => Standing::Closed,
+            None => GroupAccess::Free,
+            Some(Hold { holder: Some(holder), waiting_count: 0, .. }) => GroupAccess::HeldBy(*holder),
+            Some(_) => GroupAccess::Closed,
         }
     }
 
@@ -244,14 +244,14 @@ impl Groups {
 
     /// The first message passed over that any consumer may have now.
     pub(crate) fn first_free(&self) -> Option<(Key, PassedMessage)> {
-        self.passed.first_of(Standing::Free)
+        self.passed.first_of(GroupAccess::Free)
     }
 
     /// The first message passed over that may be given to a consumer now.
     pub(crate) fn first_open(&mut self) -> Option<(Key, PassedMessage)> {
         let passed = &self.passed;
         self.awake.retain(|consumer| passed.has_for(*consumer));
-        let held = self.awake.iter().filter_map(|consumer| self.passed.first_of(Standing::HeldBy(*consumer)));
+        let held = self.awake.iter().filter_map(|consumer| self.passed.first_of(GroupAccess::HeldBy(*consumer)));
         held.chain(self.first_free()).min_by_key(|(key, _)| *key)
     }
 
@@ -259,9 +259,9 @@ impl Groups {
         if !self.passed.has_group(group) {
             return;
         }
-        let standing = self.standing(Some(group));
-        self.passed.file(group, standing);
-        if let Standing::HeldBy(holder) = standing {
+        let access = self.access(Some(group));
+        self.passed.file(group, access);
+        if let GroupAccess::HeldBy(holder) = access {
             self.wake(holder);
         }
     }

@@ -9,7 +9,7 @@ use std::ops::Bound;
 use model::ids::QueueSeq;
 use rustc_hash::FxHashMap;
 
-use super::{Group, Standing};
+use super::{Group, GroupAccess};
 use crate::consumers::ConsumerId;
 use crate::limits::{PASSED_OVER_BYTES_MAX, PASSED_OVER_COUNT_MAX};
 
@@ -39,7 +39,7 @@ impl Key {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PassedMessage {
     pub(crate) group: Option<Group>,
-    /// Which lane of its band it is in.
+    /// Which lane of its level it is in.
     pub(crate) lane: u8,
     /// Bytes of its body, if that is in memory for being looked at only.
     pub(crate) read_len: u32,
@@ -50,7 +50,7 @@ pub(crate) struct PassedMessage {
 struct Line {
     keys: BTreeSet<Key>,
     /// The first of them, and among whose it is.
-    filed: Option<(Key, Standing)>,
+    filed: Option<(Key, GroupAccess)>,
 }
 
 /// How far one priority has been looked at.
@@ -149,9 +149,9 @@ impl PassedMessages {
     }
 
     /// Puts the first message of a group where those are that go to the same consumers.
-    pub(super) fn file(&mut self, group: Group, standing: Standing) {
+    pub(super) fn file(&mut self, group: Group, access: GroupAccess) {
         let Some(line) = self.lines.get_mut(&group) else { return };
-        let wanted = line.keys.first().map(|key| (*key, standing));
+        let wanted = line.keys.first().map(|key| (*key, access));
         let before = std::mem::replace(&mut line.filed, wanted);
         if line.keys.is_empty() {
             self.lines.remove(&group);
@@ -160,14 +160,14 @@ impl PassedMessages {
             return;
         }
         match before {
-            Some((key, Standing::Free)) => drop(self.free.remove(&key)),
-            Some((key, Standing::HeldBy(consumer))) => self.unfile(consumer, key),
-            Some((_, Standing::Closed)) | None => {}
+            Some((key, GroupAccess::Free)) => drop(self.free.remove(&key)),
+            Some((key, GroupAccess::HeldBy(consumer))) => self.unfile(consumer, key),
+            Some((_, GroupAccess::Closed)) | None => {}
         }
         match wanted {
-            Some((key, Standing::Free)) => drop(self.free.insert(key)),
-            Some((key, Standing::HeldBy(consumer))) => drop(self.held.entry(consumer).or_default().insert(key)),
-            Some((_, Standing::Closed)) | None => {}
+            Some((key, GroupAccess::Free)) => drop(self.free.insert(key)),
+            Some((key, GroupAccess::HeldBy(consumer))) => drop(self.held.entry(consumer).or_default().insert(key)),
+            Some((_, GroupAccess::Closed)) | None => {}
         }
     }
 
@@ -186,11 +186,11 @@ impl PassedMessages {
     }
 
     /// The first message of all groups that stand like this.
-    pub(super) fn first_of(&self, standing: Standing) -> Option<(Key, PassedMessage)> {
-        let key = match standing {
-            Standing::Free => self.free.first(),
-            Standing::HeldBy(consumer) => self.held.get(&consumer)?.first(),
-            Standing::Closed => None,
+    pub(super) fn first_of(&self, access: GroupAccess) -> Option<(Key, PassedMessage)> {
+        let key = match access {
+            GroupAccess::Free => self.free.first(),
+            GroupAccess::HeldBy(consumer) => self.held.get(&consumer)?.first(),
+            GroupAccess::Closed => None,
         }?;
         Some((*key, self.by_key[key]))
     }

@@ -294,7 +294,7 @@ fn a_paused_queue_hands_out_nothing_and_slows_no_publisher() {
 }
 
 /// Publishes far more than one with a prefetch of 100 gets, who acks all of it or nothing in every so many rounds. Says
-/// whether the queue is outrun.
+/// whether its consumers lag.
 fn consumers_lag(rounds: u64, acks_every: Option<u64>) -> bool {
     consumers_lag_with(0, rounds, acks_every)
 }
@@ -318,7 +318,7 @@ fn consumers_lag_with(header_len: u32, rounds: u64, acks_every: Option<u64>) -> 
 }
 
 #[test]
-fn queue_is_outrun_whose_consumers_keep_on_acking() {
+fn consumers_lag_that_keep_on_acking() {
     assert!(consumers_lag(100, Some(1)));
     assert!(!consumers_lag(100, None), "it waits for a consumer that does nothing");
     assert!(!consumers_lag(100, Some(20)), "the consumer is slow by itself");

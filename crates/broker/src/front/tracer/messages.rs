@@ -175,7 +175,7 @@ impl<P: Protocol> Front<P> {
         {
             let Some(content) = content else { continue };
             let client = self.client_of(lane);
-            broker.engine.taps.tell(&Event {
+            broker.engine.taps.report(&Event {
                 what: What::Stored { is_refused },
                 vhost: vhost.as_str(),
                 queue: None,
@@ -199,7 +199,7 @@ impl<P: Protocol> Front<P> {
         let broker = self.broker.clone();
         let Some(vhost) = self.principal.known_access().map(|access| access.vhost.name().clone()) else { return };
         while let Some(first) = tracer.unconfirmed.pop_front_if(|first| durable.reach_all(first.position)) {
-            broker.engine.taps.tell(&Event {
+            broker.engine.taps.report(&Event {
                 what: What::Confirmed,
                 vhost: vhost.as_str(),
                 queue: None,
@@ -238,10 +238,10 @@ impl<P: Protocol> Front<P> {
             publish: taps.number_publish(),
             message: Some(message.parts(self.turn.now_ms, history)),
         };
-        taps.tell(&event);
+        taps.report(&event);
         if message.is_mandatory {
             event.what = What::Returned;
-            taps.tell(&event);
+            taps.report(&event);
         }
     }
 
@@ -328,7 +328,7 @@ impl<P: Protocol> Front<P> {
     ) {
         let client = self.client_of(lane);
         let had_failed = message.history.counts.delivery_count > 0;
-        self.broker.engine.taps.tell(&Event {
+        self.broker.engine.taps.report(&Event {
             what: What::Got { is_redelivered: got.redelivered || had_failed, no_ack },
             vhost: queue.definition.vhost.as_str(),
             queue: Some(queue),

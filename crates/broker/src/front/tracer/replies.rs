@@ -47,7 +47,7 @@ impl<P: Protocol> Front<P> {
         message: &Parts<'_>,
     ) {
         let Some(client) = self.tracing_client() else { return };
-        self.broker.engine.taps.tell(&Event {
+        self.broker.engine.taps.report(&Event {
             what,
             vhost: self.vhost().name().as_str(),
             queue,

@@ -10,7 +10,7 @@ use super::world::World;
 use crate::fixture::Note;
 
 /// Who may get messages of a group.
-enum Standing {
+enum GroupAccess {
     Free,
     HeldBy(ConsumerId),
     Closed,
@@ -26,25 +26,25 @@ impl Model {
         self.grouped.extend(self.group_of(seq).map(|group| (seq, group)));
     }
 
-    fn standing(&self, seq: QueueSeq) -> Standing {
+    fn access(&self, seq: QueueSeq) -> GroupAccess {
         let group = self.group_of(seq);
-        let mut standing = Standing::Free;
+        let mut access = GroupAccess::Free;
         for (other, _) in self.grouped.iter().filter(|(_, other)| Some(**other) == group) {
-            standing = match self.unacked.get(other) {
-                Some(Some(holder)) => Standing::HeldBy(*holder),
+            access = match self.unacked.get(other) {
+                Some(Some(holder)) => GroupAccess::HeldBy(*holder),
                 // With a client that got it, or waiting.
-                Some(None) | None => return Standing::Closed,
+                Some(None) | None => return GroupAccess::Closed,
             };
         }
-        standing
+        access
     }
 
     /// Whether a consumer may have this message now.
     pub(super) fn is_for(&self, seq: QueueSeq, id: ConsumerId) -> bool {
-        match self.standing(seq) {
-            Standing::Free => true,
-            Standing::HeldBy(holder) => holder == id,
-            Standing::Closed => false,
+        match self.access(seq) {
+            GroupAccess::Free => true,
+            GroupAccess::HeldBy(holder) => holder == id,
+            GroupAccess::Closed => false,
         }
     }
 
@@ -92,15 +92,15 @@ impl Model {
                 self.note_group(seq);
                 continue;
             }
-            match self.standing(seq) {
-                Standing::Free if for_consumers => return self.next_taker().map(|taker| (seq, Some(taker))),
-                Standing::Free => return Some((seq, None)),
-                Standing::HeldBy(holder) if for_consumers => {
+            match self.access(seq) {
+                GroupAccess::Free if for_consumers => return self.next_taker().map(|taker| (seq, Some(taker))),
+                GroupAccess::Free => return Some((seq, None)),
+                GroupAccess::HeldBy(holder) if for_consumers => {
                     if let Some(taker) = self.taker(holder) {
                         return Some((seq, Some(taker)));
                     }
                 }
-                Standing::HeldBy(_) | Standing::Closed => {}
+                GroupAccess::HeldBy(_) | GroupAccess::Closed => {}
             }
         }
         None

@@ -56,7 +56,7 @@ pub enum RedriveTo {
 
 /// What moving messages came to.
 #[derive(Debug, Clone, Default)]
-pub struct Carried {
+pub struct MoveReport {
     /// How many are elsewhere now.
     pub count: u64,
     /// How many stay because no queue would take them, or only the one they are in.
@@ -109,36 +109,36 @@ impl VhostAccess {
         selection: &Selection,
         target: &VhostAccess,
         destination: &Destination,
-    ) -> Outcome<Carried> {
+    ) -> Outcome<MoveReport> {
         let source = self.retry_until_authorized(|access| access.queue_for(Access::Read, queue)).await?;
         let permitted = target.retry_until_authorized(|target| target.check_target(&source, destination)).await?;
-        let carried = self.carry(permitted.with(&source), selection, target, &Way::Move(destination)).await?;
-        if carried.count > 0 {
+        let moved = self.move_in_pieces(permitted.with(&source), selection, target, &Way::Move(destination)).await?;
+        if moved.count > 0 {
             let (kind, name) = match destination {
                 Destination::Queue(queue) => ("target_queue", queue.as_str()),
                 Destination::Exchange { exchange, .. } => ("target_exchange", exchange.as_str()),
             };
             let vhost = target.vhost.name().as_str();
             self.emit(|| {
-                Event::messages_moved(&source, carried.count).with_text("target_vhost", vhost).with_text(kind, name)
+                Event::messages_moved(&source, moved.count).with_text("target_vhost", vhost).with_text(kind, name)
             });
         }
-        Ok(carried)
+        Ok(moved)
     }
 
     /// Sends dead letters in a queue back to the queues in which they died. Others stay.
-    pub async fn redrive(&self, queue: &QueueName, selection: &Selection, to: RedriveTo) -> Outcome<Carried> {
+    pub async fn redrive(&self, queue: &QueueName, selection: &Selection, to: RedriveTo) -> Outcome<MoveReport> {
         let (source, republish) = self
             .retry_until_authorized(|access| {
                 let republish = access.check_publish(b"", &[queue.as_bytes()])?;
                 Ok((access.queue_for(Access::Read, queue)?, republish))
             })
             .await?;
-        let carried = self.carry(republish.with(&source), selection, self, &Way::Redrive(to, queue)).await?;
-        if carried.count > 0 {
-            self.emit(|| Event::messages_redriven(&source, carried.count));
+        let moved = self.move_in_pieces(republish.with(&source), selection, self, &Way::Redrive(to, queue)).await?;
+        if moved.count > 0 {
+            self.emit(|| Event::messages_redriven(&source, moved.count));
         }
-        Ok(carried)
+        Ok(moved)
     }
 
     fn check_target(&self, source: &QueueHandle, destination: &Destination) -> Outcome<Permitted> {
@@ -176,20 +176,20 @@ impl VhostAccess {
         Ok(permitted)
     }
 
-    async fn carry(
+    async fn move_in_pieces(
         &self,
         source: Permitted<&Arc<QueueHandle>>,
         selection: &Selection,
         target: &VhostAccess,
         way: &Way<'_>,
-    ) -> Outcome<Carried> {
+    ) -> Outcome<MoveReport> {
         if self.broker.engine.store.is_disk_full() {
             // As a publisher's, what is moved takes room before its old place is free.
             return refusal::precondition_failed("the disk is full: messages can be moved when there is room again");
         }
         let source = source.into_inner();
         let mut selected = Selected::new(&self.broker, source, selection);
-        let mut carried = Carried::default();
+        let mut moved = MoveReport::default();
         while let Some(mut seen) = selected.next(CARRIED_COUNT_MAX, CARRIED_LEN_MAX).await? {
             for attempt in 0..ATTEMPT_COUNT_MAX {
                 let mut transfers = Vec::new();
@@ -198,22 +198,22 @@ impl VhostAccess {
                         MoveOutcome::Goes(arrival) => {
                             transfers.push(Transfer { source: seen, arrival: Some(*arrival) })
                         }
-                        MoveOutcome::Unroutable => carried.unroutable_count += 1,
-                        MoveOutcome::NotDead => carried.not_dead_count += 1,
-                        MoveOutcome::AlreadyThere => carried.already_there_count += 1,
+                        MoveOutcome::Unroutable => moved.unroutable_count += 1,
+                        MoveOutcome::NotDead => moved.not_dead_count += 1,
+                        MoveOutcome::AlreadyThere => moved.already_there_count += 1,
                         MoveOutcome::Missing(name) => {
-                            if carried.missing.len() < MISSING_NAMES_MAX || carried.missing.contains_key(&name) {
-                                *carried.missing.entry(name).or_default() += 1;
+                            if moved.missing.len() < MISSING_NAMES_MAX || moved.missing.contains_key(&name) {
+                                *moved.missing.entry(name).or_default() += 1;
                             }
-                            carried.unroutable_count += 1;
+                            moved.unroutable_count += 1;
                         }
                     }
                 }
-                let (section, position) = self.bring(source, transfers)?;
-                carried.count += section.count;
-                carried.refused_count += section.refused_count;
-                carried.unroutable_count += section.unroutable_count;
-                carried.changed.position.add(position);
+                let (section, position) = self.transfer(source, transfers)?;
+                moved.count += section.count;
+                moved.refused_count += section.refused_count;
+                moved.unroutable_count += section.unroutable_count;
+                moved.changed.position.add(position);
                 if attempt + 1 == ATTEMPT_COUNT_MAX {
                     break;
                 }
@@ -225,13 +225,13 @@ impl VhostAccess {
                 }
             }
             // Not faster than the disk: what is on its way takes memory.
-            if !self.broker.engine.until_durable(carried.changed.position).await {
+            if !self.broker.engine.until_durable(moved.changed.position).await {
                 // Who asked is told so when all of it is waited for.
                 break;
             }
         }
-        carried.next = selected.next_position();
-        Ok(carried)
+        moved.next = selected.next_position();
+        Ok(moved)
     }
 
     async fn outcome_when_authorized(
@@ -293,7 +293,7 @@ impl VhostAccess {
     }
 
     /// Takes messages out of their queue and puts them where they go.
-    fn bring(
+    fn transfer(
         &self,
         source: &Arc<QueueHandle>,
         mut transfers: Vec<Transfer<SeenMessage<Held>>>,

@@ -138,7 +138,7 @@ pub(crate) struct Connection<P> {
 }
 
 /// How a connection's task ends.
-struct Over;
+struct ConnectionEnded;
 
 /// A publisher's pause, for consumers' sake.
 struct PublisherPause {
@@ -248,7 +248,7 @@ impl<P: Protocol> Connection<P> {
                     self.session.front_mut().shrink();
                     return Poll::Pending;
                 }
-                Err(Over) => {
+                Err(ConnectionEnded) => {
                     self.session.front_mut().clear_output();
                     self.session.front_mut().shrink();
                     return Poll::Ready(());
@@ -294,7 +294,7 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// One round of everything. True when something was done.
-    fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+    fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, ConnectionEnded> {
         let has_ticked = self.watch_clock(cx)? | self.session.front_mut().poll_answer(cx);
         let has_read = self.read(cx)?;
         let has_attended = self.session.drain_outbox(cx.waker());
@@ -302,7 +302,7 @@ impl<P: Protocol> Connection<P> {
         Ok(has_ticked || has_read || has_attended || has_written)
     }
 
-    fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+    fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, ConnectionEnded> {
         if matches!(self.session.front().phase(), Phase::Closed { .. }) {
             return self.discard(cx);
         }
@@ -335,7 +335,7 @@ impl<P: Protocol> Connection<P> {
             let mut read = ReadBuf::new(&mut buffer[kept_len..]);
             match self.stream.poll_read(cx, &mut read) {
                 Poll::Pending => return Ok(false),
-                Poll::Ready(Err(_)) => return Err(Over),
+                Poll::Ready(Err(_)) => return Err(ConnectionEnded),
                 Poll::Ready(Ok(())) => {}
             }
             let (len, now) = (read.filled().len(), Instant::now());
@@ -360,7 +360,7 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Throws away what the client sends when all has been said, until it ends its direction.
-    fn discard(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+    fn discard(&mut self, cx: &mut Context<'_>) -> Result<bool, ConnectionEnded> {
         self.received.leave(&[]);
         if self.is_at_end {
             return Ok(false);
@@ -372,7 +372,7 @@ impl<P: Protocol> Connection<P> {
             let mut read = ReadBuf::new(buffer);
             match self.stream.poll_read(cx, &mut read) {
                 Poll::Pending => Ok(false),
-                Poll::Ready(Err(_)) => Err(Over),
+                Poll::Ready(Err(_)) => Err(ConnectionEnded),
                 Poll::Ready(Ok(())) => {
                     self.is_at_end = read.filled().is_empty();
                     Ok(true)
@@ -410,12 +410,12 @@ impl<P: Protocol> Connection<P> {
         is_pausing
     }
 
-    fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+    fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, ConnectionEnded> {
         let mut has_written = false;
         while self.written < self.session.front().output().len() {
             match self.stream.poll_write(cx, &self.session.front().output()[self.written..]) {
                 Poll::Pending => break,
-                Poll::Ready(Ok(0) | Err(_)) => return Err(Over),
+                Poll::Ready(Ok(0) | Err(_)) => return Err(ConnectionEnded),
                 Poll::Ready(Ok(len)) => {
                     self.session.front_mut().note_sent(len);
                     self.written += len;
@@ -430,7 +430,7 @@ impl<P: Protocol> Connection<P> {
         if !self.is_flushed {
             match self.stream.poll_flush(cx) {
                 Poll::Pending => {}
-                Poll::Ready(Err(_)) => return Err(Over),
+                Poll::Ready(Err(_)) => return Err(ConnectionEnded),
                 Poll::Ready(Ok(())) => self.is_flushed = true,
             }
         }
@@ -454,14 +454,14 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Ends this side's direction, all being said. It is over when the client has ended the other one, or is not waited for.
-    fn end(&mut self, cx: &mut Context<'_>, until: Instant) -> Result<(), Over> {
+    fn end(&mut self, cx: &mut Context<'_>, until: Instant) -> Result<(), ConnectionEnded> {
         if !self.is_ended {
             // A client that reads the end of the stream finds its connection in no listing any more.
             self.leave_listings();
             self.is_ended = self.stream.poll_shutdown(cx).is_ready();
         }
         if self.is_at_end || Instant::now() >= until {
-            return Err(Over);
+            return Err(ConnectionEnded);
         }
         Ok(())
     }
@@ -474,7 +474,7 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Handshake and closing deadlines, heartbeats both ways. True when the timer was set anew.
-    fn watch_clock(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+    fn watch_clock(&mut self, cx: &mut Context<'_>) -> Result<bool, ConnectionEnded> {
         let has_opened = !self.is_beating && matches!(self.session.front().phase(), Phase::Running);
         self.is_beating |= has_opened;
         let must_hurry = self.session.front().phase().until().is_some_and(|until| self.timer.deadline() > until.into());
@@ -487,7 +487,7 @@ impl<P: Protocol> Connection<P> {
                 let until = self.opened_at + self.session.front().broker().options.handshake_timeout;
                 if now >= until {
                     tracing::warn!(peer = %self.session.front().peer(), "connection took too long to open and was closed");
-                    return Err(Over);
+                    return Err(ConnectionEnded);
                 }
                 until
             }
@@ -496,7 +496,7 @@ impl<P: Protocol> Connection<P> {
             | Phase::Parting { until }
             | Phase::Closed { until } => {
                 if now >= until {
-                    return Err(Over);
+                    return Err(ConnectionEnded);
                 }
                 until
             }
@@ -508,7 +508,7 @@ impl<P: Protocol> Connection<P> {
 
     /// Sends a heartbeat if nothing was sent for half an interval, and ends the connection if nothing came for two
     /// (AMQP 0-9-1, 4.2.7). Gives when to look again.
-    fn beat(&mut self, now: Instant) -> Result<Instant, Over> {
+    fn beat(&mut self, now: Instant) -> Result<Instant, ConnectionEnded> {
         let expires_in = self.session.front().expires_in();
         if expires_in.is_some_and(|left| left.is_zero()) {
             self.session.close_by_server("credential expired");
@@ -518,7 +518,7 @@ impl<P: Protocol> Connection<P> {
         Ok(expires_in.map_or(next, |left| next.min(now + left)))
     }
 
-    fn next_beat(&mut self, now: Instant) -> Result<Instant, Over> {
+    fn next_beat(&mut self, now: Instant) -> Result<Instant, ConnectionEnded> {
         let interval = self.session.keep_alive_interval();
         if interval.is_zero() {
             return Ok(now + Duration::from_secs(3600));
@@ -532,7 +532,7 @@ impl<P: Protocol> Connection<P> {
         if now - self.last_received >= 2 * interval {
             let (peer, interval_s) = (self.session.front().peer(), interval.as_secs());
             tracing::warn!(%peer, interval_s, "no heartbeat came, connection was closed");
-            return Err(Over);
+            return Err(ConnectionEnded);
         }
         if now - self.last_sent >= interval / 2 && self.session.front().output().is_empty() {
             self.session.front_mut().send_heartbeat();

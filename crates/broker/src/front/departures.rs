@@ -300,7 +300,7 @@ impl<P: Protocol> Front<P> {
             self.settle_unsent(&mut lane, number, &mut unsent);
             lane.consumers.remove(&tag);
             self.lanes.put(lane);
-            if P::hears_cancellations(&self.agreed) {
+            if P::understands_cancellations(&self.agreed) {
                 P::put_cancelled(&mut self.out, lane_number, &tag);
             }
         }
@@ -315,7 +315,7 @@ impl<P: Protocol> Front<P> {
         }
         let (was_live, lane) = (slot.is_live, slot.lane);
         slot.is_void = true;
-        if was_live && P::hears_cancellations(&self.agreed) {
+        if was_live && P::understands_cancellations(&self.agreed) {
             self.consumers_cancelled(vec![(number, queue)]);
             return None;
         }

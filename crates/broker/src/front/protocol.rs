@@ -55,7 +55,7 @@ pub(crate) trait Protocol: Sized + Send + 'static {
     fn put_confirm(out: &mut Vec<u8>, lane: LaneNumber, confirm: Confirm);
 
     /// Whether the client understands that the server ends its consumers.
-    fn hears_cancellations(agreed: &Self::Agreed) -> bool;
+    fn understands_cancellations(agreed: &Self::Agreed) -> bool;
 
     /// A consumer was ended by the server. Called for clients that understand it.
     fn put_cancelled(out: &mut Vec<u8>, lane: LaneNumber, consumer_tag: &[u8]);

@@ -93,7 +93,7 @@ impl Protocol for Session {
         }
     }
 
-    fn hears_cancellations(agreed: &Agreed) -> bool {
+    fn understands_cancellations(agreed: &Agreed) -> bool {
         agreed.capabilities.consumer_cancel_notify
     }
 

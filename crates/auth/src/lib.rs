@@ -1,4 +1,4 @@
-//! Others who know users: an HTTP service, OAuth 2 tokens, and a cache in front of either. RabbitMQ's
+//! Back ends that know users: an HTTP service, OAuth 2 tokens, and a cache in front of either. RabbitMQ's
 //! `rabbitmq_auth_backend_http`, `_oauth2` and `_cache`, by their rules.
 //!
 //! Deliberately absent: LDAP, and the broker's own users, whom it knows itself.

@@ -24,8 +24,8 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Accepts until it is dropped: who has not been let in by then is not served. `on_refused` hears of each who gets no place, and
-    /// `on_admitted` gets who is let in, with the places that it keeps while it is open.
+    /// Accepts until it is dropped: connections that have not been let in by then are not served. `on_refused` is called for each that
+    /// gets no place, and `on_admitted` gets those that are let in, with the places that they keep while they are open.
     pub(crate) async fn run(
         mut self,
         mut shared: Vec<ConnectionLimiter>,

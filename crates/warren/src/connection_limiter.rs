@@ -56,7 +56,7 @@ impl ConnectionPermits {
         of_address: Option<&AddressLimiter>,
         peer: IpAddr,
     ) -> Result<Self, &'static str> {
-        // First, so that who has too many takes none away from others even for a moment.
+        // First, so that an address that has too many takes none away from others even for a moment.
         let of_address = of_address.map(|limiter| limiter.take(peer).ok_or(ADDRESS_FULL)).transpose()?;
         Ok(Self { _permits: ConnectionLimiter::take_each(all)?, _of_address: of_address })
     }

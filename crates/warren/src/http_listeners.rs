@@ -1,7 +1,7 @@
 //! The listeners of the management API and of metrics, and the thread that serves both.
 //!
-//! The API is also served at a socket in the data directory, whatever the configuration says: who may open that is the host's operator, who
-//! needs no password.
+//! The API is also served at a socket in the data directory, whatever the configuration says: only the host's operator may
+//! open that, and needs no password.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! AMQP's listeners: opens all that the configuration names, and brings to the ingress who comes through them.
+//! AMQP's listeners: opens all that the configuration names, and brings to the ingress what comes through them.
 
 use std::io;
 use std::path::Path;

@@ -43,7 +43,7 @@ pub(crate) fn main(words: &[String]) -> ExitCode {
 
 fn print(text: &str) -> ExitCode {
     use io::Write as _;
-    // Who reads it may have read enough.
+    // Its reader may have read enough.
     let _ = io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
@@ -60,7 +60,7 @@ fn run(line: &CommandLine) -> Result<()> {
     runtime.block_on(serve(line, config, &log_level))
 }
 
-/// Says where clients are permitted for whom there are no files.
+/// Logs where more clients are permitted than there are files for.
 fn log_file_limit(config: &Config, files: OpenFiles) {
     let Some(limit) = files.limit else { return };
     let options = &config.guard;

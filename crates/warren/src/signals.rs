@@ -66,7 +66,7 @@ impl Signals {
 }
 
 impl StartingSignals {
-    /// The process is ready: from here on who waits for signals decides.
+    /// The process is ready: from here on the caller that waits for signals decides.
     pub(crate) async fn ready(self) -> Result<Signals> {
         // The receiver is dropped only with the process.
         let _ = self.ready.send(());

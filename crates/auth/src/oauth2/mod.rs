@@ -33,7 +33,7 @@ pub struct OAuth2Options {
     pub scope_prefix: Option<String>,
     /// Whether `aud` has to have the resource server's id.
     pub verifies_audience: bool,
-    /// Who has to have issued tokens (`iss`), if that is to be looked at.
+    /// The issuer that tokens must have (`iss`), if that is to be checked.
     pub issuer: Option<String>,
     /// Claims that may have the user's name, before `sub` and `client_id`.
     pub preferred_username_claims: Vec<String>,
@@ -211,8 +211,8 @@ impl ResourceServer {
     }
 }
 
-/// Whether the header says `crit`: who does not understand what that names has to refuse the token (RFC 7515, 4.1.11), and nothing of it is
-/// understood here.
+/// Whether the header says `crit`: a program that does not understand what that names has to refuse the token (RFC 7515, 4.1.11), and
+/// nothing of it is understood here.
 fn has_critical_extensions(token: &str) -> bool {
     let header = token.split('.').next().and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
     let header = header.and_then(|bytes| serde_json::from_slice::<serde_json::Map<_, _>>(&bytes).ok());

@@ -31,7 +31,7 @@ impl Way {
     }
 }
 
-/// The end of a [`Way`], for who carries something on it.
+/// The end of a [`Way`], for the task that carries something on it.
 #[derive(Debug, Clone)]
 struct WayEnd(watch::Receiver<()>);
 

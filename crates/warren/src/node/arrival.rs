@@ -16,7 +16,7 @@ pub(crate) enum EntryPoint {
     Api,
     /// The short list of queues, and nothing else.
     QueueInfo,
-    /// Compressed for who accepts that, or not.
+    /// Compressed for clients that accept that, or not.
     Metrics {
         compress: bool,
     },

@@ -1,4 +1,5 @@
-//! Who may look into this node is asked of the node that leads, which knows the users: by a request of this node's in the client's name.
+//! Whether a user may look into this node is asked of the node that leads, which knows the users: by a request of this node's in the
+//! client's name.
 
 use std::io;
 use std::net::SocketAddr;

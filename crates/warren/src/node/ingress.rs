@@ -30,7 +30,7 @@ use super::serving::Serving;
 use crate::connection_limiter::{ConnectionLimiter, ConnectionPermits, GlobalLimit};
 use crate::http_sites::LocalSites;
 
-/// How long a connection is held while it is not known who leads.
+/// How long a connection is held while it is not known which node leads.
 const HOLD_TIME: Duration = Duration::from_secs(5);
 
 /// How long a connection that another node has passed on is held by one that knows of another leader: it may be about to lead.
@@ -49,7 +49,7 @@ pub(crate) enum Situation {
     Serving(Arc<Serving>),
     /// Another node's does.
     Forwarding(Arc<dyn Forward>),
-    /// It is not known whose does.
+    /// It is not known which node's does.
     Waiting,
     /// None does, for this reason.
     Refusing(Arc<str>),
@@ -227,7 +227,7 @@ impl Ingress {
                             let absent = Absent::guarded(self.of_http.clone(), site, doorkeeper);
                             return self.answer(arrival, absent, None);
                         }
-                        // Who may is not known yet.
+                        // Which users may is not known yet.
                         None => local = Some(site),
                     },
                     Ok(Some(RequestLine { path, .. })) if self.of_http.is_websocket(&path) => {

@@ -170,7 +170,7 @@ impl IssuerKeys {
 enum KeyLocation {
     /// There.
     Known(HttpUrl),
-    /// Where the issuer says, who is asked there.
+    /// Where the issuer says, which is asked there.
     Asked(HttpUrl),
 }
 

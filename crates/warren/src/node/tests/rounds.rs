@@ -173,7 +173,7 @@ fn a_broker_starts_and_stops_many_times_and_leaves_nothing() {
         let (mut before, mut resident_len) = ((0, 0), 0);
         let addresses = [house.amqp(), house.api()];
         for number in 1..=ROUNDS {
-            // Sockets of who knocks while no broker runs are held for a while: not where files are counted.
+            // Sockets of clients that connect while no broker runs are held for a while: not where files are counted.
             let knocking = (3..ROUNDS).contains(&number).then(|| tokio::spawn(knock(addresses, is_over.clone())));
             round(&mut house, &ledger, number).await;
             if let Some(knocking) = knocking {

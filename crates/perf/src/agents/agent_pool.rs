@@ -9,7 +9,6 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 
-use super::DEFAULT_PORT;
 use super::clocks::{Comparison, Comparisons};
 use super::link::Link;
 use super::message::{AgentHello, CoordinatorHello, FromAgent, PROGRAM, ToAgent, VERSION, Welcome};
@@ -17,14 +16,16 @@ use super::order::Order;
 use super::token::{self, Side};
 use super::wire::{self, GREETING_LEN_MAX, WireError};
 use crate::engine::clock::{Ahead, now_ns};
-use crate::engine::force::{Force, Reports};
 use crate::engine::incident::{Incidents, Role};
+use crate::engine::load_share::{LoadShare, publishers_of};
 use crate::engine::recorder::CollectedInterval;
 use crate::engine::run_error::RunError;
-use crate::engine::share::{Share, publishers_of};
+use crate::engine::workers::{Reports, Workers};
 use crate::plan::Plan;
 use crate::results::Usage;
 
+/// The port that agents listen on, unless another is given.
+pub(crate) const DEFAULT_PORT: u16 = 5699;
 /// How long connecting and introducing oneself may take.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pings before a run.
@@ -44,7 +45,7 @@ pub(crate) struct ConnectError {
 
 /// Agents that are ready to be told what to do.
 #[derive(Debug)]
-pub(crate) struct Team {
+pub(crate) struct AgentPool {
     members: Vec<GreetedAgent>,
     order: Order,
 }
@@ -58,7 +59,7 @@ struct GreetedAgent {
     comparisons: Comparisons,
 }
 
-impl Team {
+impl AgentPool {
     /// Connects to all, at the same time, for a run of a command: an agent does not wait for long until it hears more.
     pub(crate) async fn connect(addresses: &[String], token: &str, order: Order) -> Result<Self, ConnectError> {
         let greeting = addresses.iter().map(|address| {
@@ -80,7 +81,7 @@ impl Team {
             let failed = |error: JoinError| ConnectError { agent: with_port(address), reason: error.to_string() };
             members.push(task.await.map_err(failed)??);
         }
-        Ok(Team { members, order })
+        Ok(AgentPool { members, order })
     }
 
     /// How well their clocks are known, in nanoseconds to either side: two of them may differ by both errors.
@@ -102,9 +103,9 @@ impl Team {
     }
 
     /// Puts them under the command of a run.
-    pub(crate) fn enlist(self, plan: &Plan) -> (Agents, Reports) {
+    pub(crate) fn start(self, plan: &Plan) -> (Agents, Reports) {
         let (incidents, reports) = mpsc::unbounded_channel();
-        let shares = Share::all(u32::try_from(self.members.len()).unwrap_or(u32::MAX));
+        let shares = LoadShare::all(u32::try_from(self.members.len()).unwrap_or(u32::MAX));
         let members = self.members.into_iter().zip(shares);
         let members = members.map(|(greeted, share)| Member::start(greeted, share, plan, incidents.clone())).collect();
         (Agents { members, order: self.order, publisher_count: plan.publisher_count(), usage: None }, reports)
@@ -180,7 +181,7 @@ pub(crate) struct Agents {
 #[derive(Debug)]
 struct Member {
     name: String,
-    share: Share,
+    share: LoadShare,
     ahead: Arc<Ahead>,
     commands: mpsc::UnboundedSender<ToAgent>,
     replies: mpsc::UnboundedReceiver<FromAgent>,
@@ -188,7 +189,7 @@ struct Member {
 }
 
 impl Member {
-    fn start(greeted: GreetedAgent, share: Share, plan: &Plan, incidents: Incidents) -> Self {
+    fn start(greeted: GreetedAgent, share: LoadShare, plan: &Plan, incidents: Incidents) -> Self {
         let GreetedAgent { name, stream, comparisons, .. } = greeted;
         let (commands, command_receiver) = mpsc::unbounded_channel();
         let (reply_sender, replies) = mpsc::unbounded_channel();
@@ -198,7 +199,7 @@ impl Member {
             // It is there, or its link sees that it is not.
             let _ = commands.send(ToAgent::Ahead { ns: best.ahead_ns });
         }
-        let hand = share.of(plan);
+        let assignment = share.of(plan);
         let link = Link {
             name: name.clone(),
             comparisons,
@@ -206,11 +207,11 @@ impl Member {
             incidents,
             replies: reply_sender,
             working: BTreeMap::from([
-                (Role::Publisher, hand.publishers.len() as u32),
-                (Role::Consumer, hand.consumers.len() as u32),
+                (Role::Publisher, assignment.publishers.len() as u32),
+                (Role::Consumer, assignment.consumers.len() as u32),
             ]),
             started_count: 0,
-            publishers: publishers_of(plan, &hand.publishers).into_iter().collect(),
+            publishers: publishers_of(plan, &assignment.publishers).into_iter().collect(),
             lost_count: 0,
         };
         tokio::spawn(link.run(stream, command_receiver));
@@ -255,7 +256,7 @@ impl Agents {
     }
 }
 
-impl Force for Agents {
+impl Workers for Agents {
     async fn start_consumers(&mut self) -> Result<usize, RunError> {
         let order = Box::new(std::mem::take(&mut self.order));
         for member in &self.members {
@@ -291,16 +292,16 @@ impl Force for Agents {
         self.command(&ToAgent::Collect);
         let mut all = Vec::new();
         for member in &mut self.members {
-            let mut portions = match member.replies.recv().await {
+            let mut intervals = match member.replies.recv().await {
                 Some(FromAgent::Collected { threads, usage }) => {
                     self.usage = Some(self.usage.map_or(usage, |sum| side_by_side(sum, usage)));
                     threads
                 }
                 _ => Vec::new(),
             };
-            portions.resize(member.thread_count, None);
+            intervals.resize(member.thread_count, None);
             let (ahead_ns, publisher_count) = (member.ahead.ns(), self.publisher_count);
-            all.extend(portions.into_iter().map(|portion| portion?.into_collected(ahead_ns, publisher_count).ok()));
+            all.extend(intervals.into_iter().map(|interval| interval?.into_collected(ahead_ns, publisher_count).ok()));
         }
         all
     }

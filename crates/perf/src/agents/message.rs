@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::order::Order;
-use super::portion::Portion;
 use super::token::Nonce;
+use super::wire_interval::WireInterval;
 use crate::engine::incident::{Incident, Role};
-use crate::engine::share::Share;
+use crate::engine::load_share::LoadShare;
 use crate::results::Usage;
 
 /// Both sides have to have this, the program's: what they say to each other, and what a command means, may change with it.
@@ -55,7 +55,7 @@ pub(crate) enum ToAgent {
     /// The coordinator's clock less the agent's.
     Ahead { ns: i64 },
     /// Reads the command and starts threads for this part of it.
-    Prepare { order: Box<Order>, share: Share },
+    Prepare { order: Box<Order>, share: LoadShare },
     /// Puts consumers to work.
     StartConsumers,
     /// Puts all others to work.
@@ -86,7 +86,7 @@ pub(crate) enum FromAgent {
     /// What a task says.
     Told(Incident),
     /// What each thread has measured, and what the process has used.
-    Collected { threads: Vec<Option<Portion>>, usage: Usage },
+    Collected { threads: Vec<Option<WireInterval>>, usage: Usage },
     /// The threads are gone.
     Left,
 }

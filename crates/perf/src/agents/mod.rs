@@ -13,34 +13,31 @@
 //!     │ ───── Drain, End, Leave ────────────────────────► │   Left
 //! ```
 //!
-//!  clocks    whose clock is ahead, and how well that is known
-//!  token     who may command an agent
-//!  wire      messages as bytes
-//!  message   what they say
-//!  order     the command as an agent is told it
-//!  portion   what a thread has measured, as it is sent
-//!  team      the coordinator's side
-//!  link      the coordinator's connection to one agent
-//!  serve     the agent's side
+//!  clocks         whose clock is ahead, and how well that is known
+//!  token          who may command an agent
+//!  wire           messages as bytes
+//!  message        what they say
+//!  order          the command as an agent is told it
+//!  wire_interval  what a thread has measured in an interval, as it is sent
+//!  agent_pool     the coordinator's side
+//!  link           the coordinator's connection to one agent
+//!  serve          the agent's side
 //!
 //! Nothing is encrypted: between machines that do not trust their network, this belongs into a tunnel.
 
+mod agent_pool;
 mod clocks;
 mod link;
 mod message;
 mod order;
-mod portion;
 mod serve;
-mod team;
 mod token;
 mod wire;
+mod wire_interval;
 
+pub(crate) use agent_pool::{AgentPool, DEFAULT_PORT};
 pub(crate) use order::{Order, Surroundings};
 pub(crate) use serve::{Agent, Job};
-pub(crate) use team::Team;
-
-/// The port that agents listen on, unless another is given.
-pub(crate) const DEFAULT_PORT: u16 = 5699;
 
 #[cfg(test)]
 mod tests {
@@ -66,8 +63,8 @@ mod tests {
         });
         let [one, other] = <[Agent<'_>; 2]>::try_from(agents.collect::<Vec<_>>()).ok().unwrap();
         tokio::select! {
-            team = Team::connect(&addresses, "t", Order::default()) => {
-                assert_eq!(team.unwrap().processors(), 2 * watch::processors());
+            pool = AgentPool::connect(&addresses, "t", Order::default()) => {
+                assert_eq!(pool.unwrap().processors(), 2 * watch::processors());
             }
             () = one.run() => {}
             () = other.run() => {}

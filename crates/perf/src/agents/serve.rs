@@ -13,14 +13,14 @@ use tokio::time::Instant;
 use super::link::{self, Inbox, SILENCE_MAX};
 use super::message::{AgentHello, CoordinatorHello, FromAgent, PROGRAM, ToAgent, VERSION, Welcome};
 use super::order::Order;
-use super::portion::Portion;
 use super::token::{self, Side};
 use super::wire::{self, GREETING_LEN_MAX, WireError};
+use super::wire_interval::WireInterval;
 use crate::engine::clock::{Ahead, now_ns};
-use crate::engine::force::{Force as _, Reports};
-use crate::engine::share::Share;
+use crate::engine::load_share::LoadShare;
 use crate::engine::threads::Threads;
 use crate::engine::topology::Declarations;
+use crate::engine::workers::{Reports, Workers as _};
 use crate::engine::{RunError, Settings, Target};
 use crate::plan::Plan;
 
@@ -217,7 +217,7 @@ struct Duty<'a> {
 
 impl Duty<'_> {
     /// Does a job until the coordinator has had enough, or is gone. No load is left behind.
-    async fn perform(job: &Job, share: Share, line: &mut Line) -> Result<(), ServeError> {
+    async fn perform(job: &Job, share: LoadShare, line: &mut Line) -> Result<(), ServeError> {
         let declarations = Declarations::new(&job.plan).map_err(RunError::from)?;
         let declarations = Arc::new(declarations);
         let (threads, reports) = Threads::new(&job.plan, &job.target, &declarations, &job.settings, share)?;
@@ -262,7 +262,7 @@ impl Duty<'_> {
             }
             ToAgent::Collect => {
                 let threads = self.threads.collect().await;
-                let threads = threads.into_iter().map(|collected| collected.map(Portion::new)).collect();
+                let threads = threads.into_iter().map(|collected| collected.map(WireInterval::new)).collect();
                 line.write(&FromAgent::Collected { threads, usage: self.threads.usage() }).await
             }
             ToAgent::Drain => {

@@ -13,7 +13,7 @@ use crate::results::Counts;
 
 /// What one thread has measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Portion {
+pub(crate) struct WireInterval {
     counts: Counts,
     /// In the order of [`LatencyHistograms::five`]; empty for an empty one.
     latencies: [String; 5],
@@ -28,7 +28,7 @@ pub(crate) struct Portion {
 
 /// Why it cannot be taken.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PortionError {
+pub(crate) enum WireIntervalError {
     #[error(transparent)]
     Histogram(#[from] histogram::DecodeError),
     #[error("a histogram has impossible values")]
@@ -37,11 +37,11 @@ pub(crate) enum PortionError {
     Implausible,
 }
 
-impl Portion {
+impl WireInterval {
     pub(crate) fn new(collected: CollectedInterval) -> Self {
         let CollectedInterval { recorder, cpu_ns, connections, blocked, users } = collected;
         let answers = recorder.latencies.answers.iter();
-        Portion {
+        WireInterval {
             counts: recorder.counts,
             latencies: recorder.latencies.five().map(encode),
             answers: answers.map(|(name, histogram)| (name.to_string(), encode(histogram))).collect(),
@@ -55,9 +55,13 @@ impl Portion {
     }
 
     /// The same on the coordinator, whose clock is ahead by so much, of a run with so many publishers.
-    pub(crate) fn into_collected(self, ahead_ns: i64, publisher_count: u32) -> Result<CollectedInterval, PortionError> {
+    pub(crate) fn into_collected(
+        self,
+        ahead_ns: i64,
+        publisher_count: u32,
+    ) -> Result<CollectedInterval, WireIntervalError> {
         if !self.sighted.is_plausible(publisher_count) || !is_plausible(&self.counts) {
-            return Err(PortionError::Implausible);
+            return Err(WireIntervalError::Implausible);
         }
         let mut latencies = LatencyHistograms::new();
         for (ours, text) in latencies.five_mut().into_iter().zip(&self.latencies) {
@@ -111,10 +115,10 @@ fn encode(histogram: &Histogram<u64>) -> String {
 }
 
 /// A histogram with our bounds, whatever bounds it was sent with.
-fn decode(text: &str) -> Result<Histogram<u64>, PortionError> {
+fn decode(text: &str) -> Result<Histogram<u64>, WireIntervalError> {
     let mut ours = histogram::empty();
     if !text.is_empty() {
-        ours.add(histogram::decode(text)?).map_err(|_| PortionError::Range)?;
+        ours.add(histogram::decode(text)?).map_err(|_| WireIntervalError::Range)?;
     }
     Ok(ours)
 }
@@ -136,9 +140,9 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_what_was_measured() {
-        let portion = Portion::new(collected());
-        let text = serde_json::to_string(&portion).unwrap();
-        let received: Portion = serde_json::from_str(&text).unwrap();
+        let interval = WireInterval::new(collected());
+        let text = serde_json::to_string(&interval).unwrap();
+        let received: WireInterval = serde_json::from_str(&text).unwrap();
         let (ours, theirs) = (collected(), received.into_collected(-1_000, 4).unwrap());
         assert_eq!(theirs.recorder.counts, ours.recorder.counts);
         assert_eq!(theirs.recorder.latencies.five(), ours.recorder.latencies.five());
@@ -150,18 +154,18 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let sent = || Portion::new(collected());
-        assert!(matches!(sent().into_collected(0, 3), Err(PortionError::Implausible)), "there is no publisher 3");
-        let mut portion = sent();
-        portion.counts.published = u64::MAX;
-        assert!(matches!(portion.into_collected(0, 4), Err(PortionError::Implausible)));
-        let mut portion = sent();
-        portion.latencies[1] = "AAAA".to_owned();
-        assert!(matches!(portion.into_collected(0, 4), Err(PortionError::Histogram(_))));
+        let sent = || WireInterval::new(collected());
+        assert!(matches!(sent().into_collected(0, 3), Err(WireIntervalError::Implausible)), "there is no publisher 3");
+        let mut interval = sent();
+        interval.counts.published = u64::MAX;
+        assert!(matches!(interval.into_collected(0, 4), Err(WireIntervalError::Implausible)));
+        let mut interval = sent();
+        interval.latencies[1] = "AAAA".to_owned();
+        assert!(matches!(interval.into_collected(0, 4), Err(WireIntervalError::Histogram(_))));
         let mut wide = Histogram::<u64>::new_with_bounds(1, u64::MAX / 2, 3).unwrap();
         wide.record(u64::MAX / 4).unwrap();
-        let mut portion = sent();
-        portion.latencies[0] = histogram::encode(&wide);
-        assert!(matches!(portion.into_collected(0, 4), Err(PortionError::Range)));
+        let mut interval = sent();
+        interval.latencies[0] = histogram::encode(&wide);
+        assert!(matches!(interval.into_collected(0, 4), Err(WireIntervalError::Range)));
     }
 }

@@ -11,7 +11,7 @@ use figures::format::clock;
 use super::files::Files;
 use super::target::{Https, target};
 use super::{Failure, complain, oauth2, put};
-use crate::agents::{Job, Order, Team};
+use crate::agents::{AgentPool, Job, Order};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
 use crate::output::{ANY_ADDRESS, Outputs, render_summary};
@@ -92,7 +92,6 @@ impl Session {
             management: reach.management,
             https: reach.https.given().map_err(told)?,
             watched: None,
-            agents: None,
         };
         Ok(Job { plan: self.runs.swap_remove(number).plan, target: reach.target, settings })
     }
@@ -189,19 +188,19 @@ impl Session {
         let agents = self.agents(number).await?;
         let https = reach.https.given()?;
         let (threads, nice) = (self.threads(), self.options.nice);
-        let mut settings = Settings { threads, nice, unit, broker, management, https, watched, agents };
-        let processors = settings.agents.as_ref().map_or(results.machine.processors, Team::processors);
+        let mut settings = Settings { threads, nice, unit, broker, management, https, watched };
+        let processors = agents.as_ref().map_or(results.machine.processors, AgentPool::processors);
         results.generator_processors = processors;
-        let outline = Outline::of(plan, processors, settings.agents.is_some());
+        let outline = Outline::of(plan, processors, agents.is_some());
         let dashboard = if output.has_dashboard { Dashboard::open(outline).ok() } else { None };
         let outputs = self.outputs(plan, number, &reach.https, dashboard.is_none()).await?;
         let mut show = Show { plan, outputs, dashboard, broker: None, warnings: Vec::new() };
-        if let Some(team) = &settings.agents {
-            results.agents = team.names().map(str::to_owned).collect();
-            let error_us = team.clock_error_ns().div_ceil(1_000);
+        if let Some(pool) = &agents {
+            results.agents = pool.names().map(str::to_owned).collect();
+            let error_us = pool.clock_error_ns().div_ceil(1_000);
             engine::Observer::warn(&mut show, &format!("the agents' clocks agree within ±{error_us} µs"));
         }
-        let result = engine::run(plan, &reach.target, &mut settings, &mut show, interrupt.clone()).await;
+        let result = engine::run(plan, &reach.target, &mut settings, agents, &mut show, interrupt.clone()).await;
         let Show { outputs, dashboard, broker, mut warnings, .. } = show;
         if let Some(dashboard) = dashboard {
             // A terminal that is gone does not need the last picture.
@@ -222,13 +221,13 @@ impl Session {
     }
 
     /// The machines that take part in run `number`, if there are any besides this one.
-    async fn agents(&self, number: usize) -> Result<Option<Team>, Failure> {
+    async fn agents(&self, number: usize) -> Result<Option<AgentPool>, Failure> {
         if self.options.agents.is_empty() {
             return Ok(None);
         }
         let token = self.options.agent_token.clone().unwrap_or_default();
         let order = Order { run: number, ..self.order.clone() };
-        Ok(Some(Team::connect(&self.options.agents, &token, order).await.map_err(Failure::failed)?))
+        Ok(Some(AgentPool::connect(&self.options.agents, &token, order).await.map_err(Failure::failed)?))
     }
 
     /// What is written and served during run `number` of several. Each writes files of its own.

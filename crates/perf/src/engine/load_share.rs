@@ -12,21 +12,21 @@ use crate::plan::{Plan, Step};
 /// One machine's part: `index` of `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "(u32, u32)", into = "(u32, u32)")]
-pub(crate) struct Share {
+pub(crate) struct LoadShare {
     index: u32,
     count: u32,
 }
 
-impl TryFrom<(u32, u32)> for Share {
+impl TryFrom<(u32, u32)> for LoadShare {
     type Error = String;
 
     fn try_from((index, count): (u32, u32)) -> Result<Self, Self::Error> {
-        if index < count { Ok(Share { index, count }) } else { Err(format!("no part {index} of {count}")) }
+        if index < count { Ok(LoadShare { index, count }) } else { Err(format!("no part {index} of {count}")) }
     }
 }
 
-impl From<Share> for (u32, u32) {
-    fn from(share: Share) -> Self {
+impl From<LoadShare> for (u32, u32) {
+    fn from(share: LoadShare) -> Self {
         (share.index, share.count)
     }
 }
@@ -36,7 +36,7 @@ pub(crate) type Member = (usize, u32);
 
 /// What one machine does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Hand {
+pub(crate) struct Assignment {
     /// Connections of consumers.
     pub(crate) consumers: Vec<Member>,
     /// Connections of publishers.
@@ -49,17 +49,17 @@ pub(crate) struct Hand {
     pub(crate) idle_connections: u32,
 }
 
-impl Share {
+impl LoadShare {
     /// All of it.
-    pub(crate) const WHOLE: Share = Share { index: 0, count: 1 };
+    pub(crate) const WHOLE: LoadShare = LoadShare { index: 0, count: 1 };
 
     /// The parts of all of `count` machines.
-    pub(crate) fn all(count: u32) -> impl Iterator<Item = Share> {
-        (0..count).map(move |index| Share { index, count })
+    pub(crate) fn all(count: u32) -> impl Iterator<Item = LoadShare> {
+        (0..count).map(move |index| LoadShare { index, count })
     }
 
     /// What of a plan is this part's.
-    pub(crate) fn of(self, plan: &Plan) -> Hand {
+    pub(crate) fn of(self, plan: &Plan) -> Assignment {
         let mut dealt = 0;
         let mut deal = |counts: &mut dyn Iterator<Item = u32>| {
             let mut members = Vec::new();
@@ -73,7 +73,7 @@ impl Share {
             }
             members
         };
-        Hand {
+        Assignment {
             consumers: deal(&mut plan.consumers.iter().map(|group| group.connections)),
             publishers: deal(&mut plan.publishers.iter().map(|group| group.connections)),
             churns: deal(&mut plan.churns.iter().map(|churn| churn.workers)),
@@ -164,9 +164,9 @@ mod tests {
     }
 
     /// All machines' members together; none may be there twice.
-    fn gather(hands: &[Hand], of: impl Fn(&Hand) -> &Vec<Member>) -> BTreeSet<Member> {
+    fn gather(assignments: &[Assignment], of: impl Fn(&Assignment) -> &Vec<Member>) -> BTreeSet<Member> {
         let mut all = BTreeSet::new();
-        for member in hands.iter().flat_map(of) {
+        for member in assignments.iter().flat_map(of) {
             assert!(all.insert(*member), "{member:?} was dealt twice");
         }
         all
@@ -182,34 +182,35 @@ mod tests {
             count in 1u32..7,
         ) {
             let plan = plan(&publishers, &consumers, &churns, idle);
-            let hands: Vec<Hand> = Share::all(count).map(|share| share.of(&plan)).collect();
-            prop_assert_eq!(gather(&hands, |hand| &hand.publishers), all_of(&publishers));
-            prop_assert_eq!(gather(&hands, |hand| &hand.consumers), all_of(&consumers));
-            prop_assert_eq!(gather(&hands, |hand| &hand.churns), all_of(&churns));
-            prop_assert_eq!(hands.iter().map(|hand| hand.idle_connections).sum::<u32>(), idle);
+            let assignments: Vec<Assignment> = LoadShare::all(count).map(|share| share.of(&plan)).collect();
+            prop_assert_eq!(gather(&assignments, |assignment| &assignment.publishers), all_of(&publishers));
+            prop_assert_eq!(gather(&assignments, |assignment| &assignment.consumers), all_of(&consumers));
+            prop_assert_eq!(gather(&assignments, |assignment| &assignment.churns), all_of(&churns));
+            prop_assert_eq!(assignments.iter().map(|assignment| assignment.idle_connections).sum::<u32>(), idle);
             let mut numbers: Vec<u32> =
-                hands.iter().flat_map(|hand| publishers_of(&plan, &hand.publishers)).collect();
+                assignments.iter().flat_map(|assignment| publishers_of(&plan, &assignment.publishers)).collect();
             numbers.sort_unstable();
             prop_assert_eq!(numbers, (0..publishers.iter().sum::<u32>() * 2).collect::<Vec<_>>());
-            let loads = hands.iter().map(|hand| hand.publishers.len() + hand.consumers.len() + hand.churns.len());
+            let load = |part: &Assignment| part.publishers.len() + part.consumers.len() + part.churns.len();
+            let loads = assignments.iter().map(load);
             let (least, most) = loads.fold((usize::MAX, 0), |(least, most), load| (least.min(load), most.max(load)));
-            prop_assert!(most - least <= 1, "{hands:?}");
+            prop_assert!(most - least <= 1, "{assignments:?}");
         }
     }
 
     #[test]
     fn groups_of_one_are_spread_too() {
         let plan = plan(&[1, 1], &[1, 1], &[], 0);
-        let hands: Vec<Hand> = Share::all(2).map(|share| share.of(&plan)).collect();
-        assert_eq!((hands[0].publishers.len(), hands[0].consumers.len()), (1, 1));
-        assert_eq!((hands[1].publishers.len(), hands[1].consumers.len()), (1, 1));
+        let assignments: Vec<Assignment> = LoadShare::all(2).map(|share| share.of(&plan)).collect();
+        assert_eq!((assignments[0].publishers.len(), assignments[0].consumers.len()), (1, 1));
+        assert_eq!((assignments[1].publishers.len(), assignments[1].consumers.len()), (1, 1));
     }
 
     #[test]
     fn part_that_is_none_is_refused() {
-        assert!(serde_json::from_str::<Share>("[1,2]").is_ok());
-        assert!(serde_json::from_str::<Share>("[2,2]").is_err());
-        assert!(serde_json::from_str::<Share>("[0,0]").is_err());
+        assert!(serde_json::from_str::<LoadShare>("[1,2]").is_ok());
+        assert!(serde_json::from_str::<LoadShare>("[2,2]").is_err());
+        assert!(serde_json::from_str::<LoadShare>("[0,0]").is_err());
     }
 
     #[test]
@@ -226,7 +227,7 @@ mod tests {
             answer_timeout: std::time::Duration::from_secs(1),
         };
         let mut plan = Plan { users: vec![users], ..Plan::default() };
-        Share { index: 1, count: 3 }.slow_down(&mut plan);
+        LoadShare { index: 1, count: 3 }.slow_down(&mut plan);
         let slow = Step::Throttle(Throttle { name: "t".to_owned(), rate: 10.0 });
         let repeat = Step::Repeat { count: 2, steps: vec![slow.clone()] };
         assert_eq!(plan.users[0].script.steps, [slow, repeat]);

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  clock, pacer    time, and waiting for it to the microsecond
-//!  force           what generates the load, as a run sees it: threads here, or agents elsewhere
-//!  share           which part of a run one of several machines does
+//!  workers         what generates the load, as a run sees it: threads here, or agents elsewhere
+//!  load_share      which part of a run one of several machines does
 //!  threads         threads here that do a part of a run, or all of it
 //!  worker          threads, each with tasks of its own that share nothing with other threads
 //!  control         from preparing to the end
@@ -30,9 +30,9 @@ mod consumer;
 mod control;
 mod environment;
 mod followed;
-pub(crate) mod force;
 mod idle;
 pub(crate) mod incident;
+pub(crate) mod load_share;
 pub(crate) mod measured;
 mod message;
 mod observer;
@@ -45,7 +45,6 @@ pub(crate) mod run_error;
 pub(crate) mod seen;
 mod serving;
 mod settings;
-pub(crate) mod share;
 mod stamp;
 mod tag;
 mod target;
@@ -54,6 +53,7 @@ pub(crate) mod topology;
 mod users;
 mod values;
 mod worker;
+pub(crate) mod workers;
 
 pub(crate) use clock::{Ahead, StampUnit};
 pub(crate) use observer::{Interrupt, Observer};

@@ -4,7 +4,6 @@ use http_client::HttpUrl;
 use net::ClientTls;
 
 use super::clock::StampUnit;
-use crate::agents::Team;
 use crate::watch::{Management, Processes};
 
 /// How a run is done, beside what it does.
@@ -24,6 +23,4 @@ pub(crate) struct Settings {
     pub https: Option<ClientTls>,
     /// What the management API says, if it is watched.
     pub watched: Option<Management>,
-    /// Who generates the load instead of threads here.
-    pub agents: Option<Team>,
 }

@@ -11,20 +11,20 @@ use super::clock::{StampUnit, now_ns};
 use super::consumer::ConsumerTask;
 use super::control::{Conductor, Control};
 use super::followed::says_whose_it_is;
-use super::force::{Force, Reports};
 use super::idle::IdleTask;
 use super::incident::Incidents;
+use super::load_share::{Assignment, LoadShare, first_publisher};
 use super::message::Messages;
 use super::probes::ProbeTask;
 use super::publisher::PublisherTask;
 use super::recorder::CollectedInterval;
 use super::run_error::RunError;
 use super::settings::Settings;
-use super::share::{Hand, Share, first_publisher};
 use super::target::Target;
 use super::topology::Declarations;
 use super::users::{Arrivals, Crowd};
 use super::worker::Worker;
+use super::workers::{Reports, Workers};
 use crate::plan::{Plan, Probe};
 use crate::results::Usage;
 use crate::watch::Processes;
@@ -39,8 +39,8 @@ pub(crate) struct Threads<'a> {
     plan: &'a Plan,
     target: &'a Arc<Target>,
     declarations: &'a Arc<Declarations>,
-    share: Share,
-    hand: Hand,
+    share: LoadShare,
+    assignment: Assignment,
     unit: StampUnit,
     management: Option<HttpUrl>,
     messages: Vec<Arc<Messages>>,
@@ -62,7 +62,7 @@ impl<'a> Threads<'a> {
         target: &'a Arc<Target>,
         declarations: &'a Arc<Declarations>,
         settings: &Settings,
-        share: Share,
+        share: LoadShare,
     ) -> Result<(Self, Reports), RunError> {
         let mut messages = Vec::new();
         for group in &plan.publishers {
@@ -75,15 +75,15 @@ impl<'a> Threads<'a> {
         let (conductor, control) = Control::new();
         let start = |number| Worker::start(format!("load-{number}"), settings.nice, control.clone());
         let workers = (0..settings.threads.max(1)).map(start).collect::<Result<Vec<_>, _>>()?;
-        let hand = share.of(plan);
-        let has_probes = !hand.probes.is_empty();
+        let assignment = share.of(plan);
+        let has_probes = !assignment.probes.is_empty();
         let prober = has_probes.then(|| Worker::start("probes".to_owned(), None, control)).transpose()?;
         let threads = Threads {
             plan,
             target,
             declarations,
             share,
-            hand,
+            assignment,
             unit: settings.unit,
             management,
             messages,
@@ -113,7 +113,7 @@ impl<'a> Threads<'a> {
 
     fn start_publishers(&mut self) {
         let mut groups = BTreeMap::new();
-        for (group_at, number) in std::mem::take(&mut self.hand.publishers) {
+        for (group_at, number) in std::mem::take(&mut self.assignment.publishers) {
             let group = &self.plan.publishers[group_at];
             let shared = groups.entry(group_at).or_insert_with(|| Arc::new(group.clone()));
             let task = PublisherTask {
@@ -133,7 +133,7 @@ impl<'a> Threads<'a> {
     }
 
     fn start_idle(&mut self) {
-        let (workers, idle) = (u32::try_from(self.workers.len()).unwrap_or(u32::MAX), self.hand.idle_connections);
+        let (workers, idle) = (u32::try_from(self.workers.len()).unwrap_or(u32::MAX), self.assignment.idle_connections);
         for number in 0..workers {
             // The first ones have one more, where it does not come out even.
             let count = idle / workers + u32::from(number < idle % workers);
@@ -154,7 +154,7 @@ impl<'a> Threads<'a> {
 
     fn start_churns(&mut self) {
         let mut churns = BTreeMap::new();
-        for (at, index) in std::mem::take(&mut self.hand.churns) {
+        for (at, index) in std::mem::take(&mut self.assignment.churns) {
             let churn = &self.plan.churns[at];
             let shared = churns.entry(at).or_insert_with(|| Arc::new(churn.clone()));
             let task = ChurnTask {
@@ -173,7 +173,7 @@ impl<'a> Threads<'a> {
         // Without one there are no probes: that was found out before.
         let (Some(management), Some(prober)) = (self.management.clone(), &self.prober) else { return };
         let count_of = |probes: &[Probe]| probes.iter().map(|probe| u64::from(probe.count)).sum::<u64>();
-        for (at, number) in std::mem::take(&mut self.hand.probes) {
+        for (at, number) in std::mem::take(&mut self.assignment.probes) {
             let probe = self.plan.probes[at].clone();
             let place = (count_of(&self.plan.probes[..at]) + u64::from(number), count_of(&self.plan.probes));
             let url = management.below(&probe.path);
@@ -200,11 +200,11 @@ impl<'a> Threads<'a> {
     }
 }
 
-impl Force for Threads<'_> {
+impl Workers for Threads<'_> {
     async fn start_consumers(&mut self) -> Result<usize, RunError> {
         let already = self.task_count;
         let mut groups = BTreeMap::new();
-        for (group_at, number) in std::mem::take(&mut self.hand.consumers) {
+        for (group_at, number) in std::mem::take(&mut self.assignment.consumers) {
             let group = &self.plan.consumers[group_at];
             let shared = groups.entry(group_at).or_insert_with(|| Arc::new(group.clone()));
             let task = ConsumerTask {

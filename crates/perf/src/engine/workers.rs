@@ -13,7 +13,7 @@ use crate::results::Usage;
 pub(crate) type Reports = mpsc::UnboundedReceiver<Incident>;
 
 /// Threads or agents that generate the load. When dropped before the run is over, they end by themselves.
-pub(crate) trait Force {
+pub(crate) trait Workers {
     /// Puts consumers to work. Returns how many tasks are to say [`Incident::Ready`].
     async fn start_consumers(&mut self) -> Result<usize, RunError>;
     /// Puts all others to work, in the same way.

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 use super::columns::{Columns, Unit};
 use super::outlet::Outlet;
 use super::rows::{Row, Rows, five};
-use super::{Output, number, stop_reason};
+use super::run_output::RunOutput;
+use super::{number, stop_reason};
 use crate::perftest::Format;
 use crate::plan::Plan;
 use crate::results::{Counts, Percentiles, Run, Sample, per_second};
@@ -35,7 +36,7 @@ impl<W: Write + Send> Console<W> {
     }
 }
 
-impl<W: Write + Send> Output for Console<W> {
+impl<W: Write + Send> RunOutput for Console<W> {
     fn started(&mut self, plan: &Plan, _at: SystemTime) {
         self.write(&self.lines.starting(plan));
     }

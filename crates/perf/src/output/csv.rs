@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use super::columns::{Columns, Unit};
+use super::number;
 use super::outlet::Outlet;
 use super::rows::{Row, Rows, five};
-use super::{Output, number};
+use super::run_output::RunOutput;
 use crate::plan::Plan;
 use crate::results::{Counts, Percentiles, Sample};
 
@@ -37,7 +38,7 @@ impl<W: Write + Send> Csv<W> {
     }
 }
 
-impl<W: Write + Send> Output for Csv<W> {
+impl<W: Write + Send> RunOutput for Csv<W> {
     fn sample(&mut self, sample: &Sample, _totals: &Counts) {
         let Some(row) = self.rows.next(sample) else { return };
         if !self.has_header {

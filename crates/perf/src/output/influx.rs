@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use influx::{Fields, Precision, Tags};
 
-use super::Output;
 use super::outlet::Outlet;
+use super::run_output::RunOutput;
 use crate::plan::Plan;
 use crate::results::{Counts, Percentiles, Sample, Usage, per_second};
 
@@ -147,7 +147,7 @@ impl<W: Write + Send> InfluxFile<W> {
     }
 }
 
-impl<W: Write + Send> Output for InfluxFile<W> {
+impl<W: Write + Send> RunOutput for InfluxFile<W> {
     fn started(&mut self, _plan: &Plan, at: SystemTime) {
         self.lines.start(at);
     }

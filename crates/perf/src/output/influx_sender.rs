@@ -8,8 +8,8 @@ use net::ClientTls;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::Output;
 use super::influx::Lines;
+use super::run_output::RunOutput;
 use crate::plan::Plan;
 use crate::results::{Counts, Sample};
 use http_client::{HttpUrl, HttpUrlError};
@@ -75,7 +75,7 @@ impl InfluxSender {
     }
 }
 
-impl Output for InfluxOutput {
+impl RunOutput for InfluxOutput {
     fn started(&mut self, _plan: &Plan, at: SystemTime) {
         self.lines.start(at);
     }

@@ -11,7 +11,7 @@
 //! [`Outputs::open`] opens what the options ask for.
 //!
 //! Formatting does no I/O; what writes is a thin shell around it. An output that cannot write any more keeps quiet and says so
-//! once, in [`Output::take_warning`]: no output is worth ending a run for.
+//! once, in [`RunOutput::take_warning`](run_output::RunOutput::take_warning): no output is worth ending a run for.
 //!
 //! Lines look as PerfTest 2.22.1 writes them, letter for letter; the tests have lines that it wrote.
 
@@ -26,6 +26,7 @@ mod open;
 mod outlet;
 mod prometheus;
 mod rows;
+mod run_output;
 mod stop_reason;
 mod summary;
 
@@ -37,29 +38,8 @@ pub(crate) use influx_sender::{InfluxSender, InfluxUrlError};
 pub(crate) use metrics_server::MetricsServer;
 pub(crate) use open::{ANY_ADDRESS, Outputs};
 pub(crate) use prometheus::{Prometheus, SharedPrometheus};
+pub(crate) use run_output::RunOutput;
 pub(crate) use summary::render_summary;
-
-use std::time::SystemTime;
-
-use crate::plan::Plan;
-use crate::results::{Counts, Run, Sample};
-
-/// One that is told how a run goes. Calls come from one task, one after the other, and must not take long.
-pub(crate) trait Output: Send {
-    /// The run begins, at this time; everything is declared.
-    fn started(&mut self, _plan: &Plan, _at: SystemTime) {}
-
-    /// An interval has passed. `totals` counts since the start.
-    fn sample(&mut self, sample: &Sample, totals: &Counts);
-
-    /// The run is over.
-    fn ended(&mut self, _plan: &Plan, _run: &Run) {}
-
-    /// What went wrong since the last call.
-    fn take_warning(&mut self) -> Option<String> {
-        None
-    }
-}
 
 #[cfg(test)]
 mod testing {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::{
-    Console, Csv, InfluxFile, InfluxSender, InfluxUrlError, MetricsServer, Output, Prometheus, SharedPrometheus, Unit,
+    Console, Csv, InfluxFile, InfluxSender, InfluxUrlError, MetricsServer, Prometheus, RunOutput, SharedPrometheus,
+    Unit,
 };
 use net::ClientTls;
 
@@ -46,7 +47,7 @@ pub(crate) enum OpenError {
 
 /// Everything that is written and served during a run.
 pub(crate) struct Outputs {
-    all: Vec<Box<dyn Output>>,
+    all: Vec<Box<dyn RunOutput>>,
     influx: Option<InfluxSender>,
     metrics: Option<MetricsServer>,
 }

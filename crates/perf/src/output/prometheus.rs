@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use telemetry::exposition::{Kind, Labels, Name, Value, write_head_help_first, write_sample};
 
-use super::Output;
+use super::run_output::RunOutput;
 use crate::perftest::MetricsSettings;
 use crate::plan::{Plan, Rate, Schedule};
 use crate::results::{Counts, Percentiles, Sample, per_second};
@@ -269,7 +269,7 @@ impl SharedPrometheus {
     }
 }
 
-impl Output for SharedPrometheus {
+impl RunOutput for SharedPrometheus {
     fn sample(&mut self, sample: &Sample, _totals: &Counts) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).update(sample);
     }

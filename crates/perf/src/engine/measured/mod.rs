@@ -12,12 +12,12 @@ use tokio::time::Instant;
 use super::clock::{now_ns, ns};
 use super::environment::Environment;
 use super::followed::{followed, is_prompt};
-use super::force::{Force, Reports};
 use super::incident::{Incident, PublisherEnd, Role};
 use super::observer::{Interrupt, Observer};
 use super::recorder::LatencyHistograms;
 use super::seen::SeenMessages;
 use super::settings::Settings;
+use super::workers::{Reports, Workers};
 use crate::dashboard::Overall;
 use crate::plan::{ExitWhen, Plan};
 use crate::results::{Broker, BrokerUsage, Counts, Percentiles, Sample, Usage};
@@ -97,10 +97,10 @@ impl<'a> Measurements<'a> {
         }
     }
 
-    pub(crate) fn begin(&mut self, start: u64, force: &mut impl Force) {
+    pub(crate) fn begin(&mut self, start: u64, workers: &mut impl Workers) {
         self.start = start;
         self.last_at = start;
-        force.usage();
+        workers.usage();
         if let Some(broker) = &mut self.settings.broker {
             broker.sample();
         }
@@ -108,18 +108,18 @@ impl<'a> Measurements<'a> {
 
     /// Takes what came before the start: consumers of a queue that had messages are not told to wait. It belongs to the first
     /// interval; the CPU time that getting ready took belongs to none.
-    pub(crate) async fn collect_early(&mut self, force: &mut impl Force) {
-        let (counts, latencies, _) = self.collect(force).await;
+    pub(crate) async fn collect_early(&mut self, workers: &mut impl Workers) {
+        let (counts, latencies, _) = self.collect(workers).await;
         self.early = Some((counts, latencies));
     }
 
     /// Takes what all threads have measured.
-    pub(crate) async fn collect(&mut self, force: &mut impl Force) -> (Counts, LatencyHistograms, [u32; 3]) {
+    pub(crate) async fn collect(&mut self, workers: &mut impl Workers) -> (Counts, LatencyHistograms, [u32; 3]) {
         let mut counts = Counts::default();
         let mut latencies = LatencyHistograms::new();
         let mut gauges = [0; 3];
         let mut sighted = Vec::new();
-        for (number, collected) in force.collect().await.into_iter().enumerate() {
+        for (number, collected) in workers.collect().await.into_iter().enumerate() {
             let Some(collected) = collected else { continue };
             counts.add(&collected.recorder.counts);
             latencies.add(&collected.recorder.latencies);
@@ -139,7 +139,7 @@ impl<'a> Measurements<'a> {
     pub(crate) async fn watch(
         &mut self,
         environment: &Environment<'_>,
-        force: &mut impl Force,
+        workers: &mut impl Workers,
         observer: &mut dyn Observer,
         reports: &mut Reports,
         early: Vec<Incident>,
@@ -174,7 +174,7 @@ impl<'a> Measurements<'a> {
                 Some(incident) = reports.recv() => is_over = self.take_report(incident, observer),
                 () = &mut emptied => break,
                 _ = ticks.tick() => {
-                    self.take_sample(force, observer).await;
+                    self.take_sample(workers, observer).await;
                     match self.plan.exit_when {
                         Some(ExitWhen::Idle) if self.is_idle() => break,
                         Some(ExitWhen::Empty) => is_idle.set(self.is_idle()),
@@ -185,9 +185,9 @@ impl<'a> Measurements<'a> {
         }
         // What is left of the last interval. Next to nothing makes no sample, but it counts.
         if now_ns() - self.last_at > ns(interval) / 20 || self.samples.is_empty() {
-            self.take_sample(force, observer).await;
+            self.take_sample(workers, observer).await;
         } else {
-            let (counts, latencies, _) = self.collect(force).await;
+            let (counts, latencies, _) = self.collect(workers).await;
             let now = now_ns();
             let duration_ns = now - std::mem::replace(&mut self.last_at, now);
             self.total.add(&counts);
@@ -261,8 +261,8 @@ impl<'a> Measurements<'a> {
         false
     }
 
-    async fn take_sample(&mut self, force: &mut impl Force, observer: &mut dyn Observer) {
-        let (mut counts, mut latencies, [connections, blocked, users]) = self.collect(force).await;
+    async fn take_sample(&mut self, workers: &mut impl Workers, observer: &mut dyn Observer) {
+        let (mut counts, mut latencies, [connections, blocked, users]) = self.collect(workers).await;
         if let Some((early_counts, early_latencies)) = self.early.take() {
             counts.add(&early_counts);
             latencies.add(&early_latencies);
@@ -270,7 +270,7 @@ impl<'a> Measurements<'a> {
         let now = now_ns();
         let duration_ns = now - std::mem::replace(&mut self.last_at, now);
         self.total.add(&counts);
-        let generator = force.usage();
+        let generator = workers.usage();
         let broker = self.broker_usage();
         let sample = Sample {
             end_s: seconds(now - self.start),
@@ -325,7 +325,7 @@ impl<'a> Measurements<'a> {
     /// they cannot be counted.
     pub(crate) async fn drain(
         &mut self,
-        force: &mut impl Force,
+        workers: &mut impl Workers,
         reports: &mut Reports,
         interrupt: &mut Interrupt,
     ) -> bool {
@@ -335,7 +335,7 @@ impl<'a> Measurements<'a> {
         let (is_followed, is_prompt) = (self.is_sequence_followed().is_ok(), is_prompt(self.plan));
         let begun = now_ns();
         loop {
-            self.collect_late(force).await;
+            self.collect_late(workers).await;
             while let Ok(incident) = reports.try_recv() {
                 self.take_report(incident, &mut Silent);
             }
@@ -392,8 +392,8 @@ impl<'a> Measurements<'a> {
     }
 
     /// Takes what was measured since publishers were to stop.
-    pub(crate) async fn collect_late(&mut self, force: &mut impl Force) {
-        let (counts, mut latencies, _) = self.collect(force).await;
+    pub(crate) async fn collect_late(&mut self, workers: &mut impl Workers) {
+        let (counts, mut latencies, _) = self.collect(workers).await;
         self.total.add(&counts);
         // How late the very last ones were sent belongs to the rates, in which they are not.
         latencies.lateness.reset();

@@ -64,19 +64,19 @@ impl Failure {
     }
 }
 
-/// Failures of a group that were told of: the first of each kind, and not too many.
+/// Failures of a group that were reported: the first of each kind, and not too many.
 #[derive(Debug, Default)]
-pub(crate) struct ToldFailures(Mutex<HashSet<(usize, Discriminant<Failure>, u16)>>);
+pub(crate) struct ReportedFailures(Mutex<HashSet<(usize, Discriminant<Failure>, u16)>>);
 
-impl ToldFailures {
-    /// So many are told of at most.
+impl ReportedFailures {
+    /// So many are reported at most.
     const COUNT_MAX: usize = 10;
 
-    /// Whether to tell of this failure of an instruction.
-    pub(crate) fn is_worth_telling(&self, instruction: usize, failure: &Failure) -> bool {
+    /// Whether this failure of an instruction is to be reported: notes it as reported then.
+    pub(crate) fn is_new(&self, instruction: usize, failure: &Failure) -> bool {
         let (kind, code) = failure.kind();
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.len() < Self::COUNT_MAX && told.insert((instruction, kind, code))
+        let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.len() < Self::COUNT_MAX && reported.insert((instruction, kind, code))
     }
 }
 
@@ -85,15 +85,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_of_failure_is_told_once_for_each_step() {
-        let told = ToldFailures::default();
+    fn each_kind_of_failure_is_reported_once_for_each_step() {
+        let reported = ReportedFailures::default();
         let refused = |code, name: &str| Failure::Refused { code, text: format!("no queue '{name}'") };
-        assert!(told.is_worth_telling(0, &refused(404, "a")));
-        assert!(!told.is_worth_telling(0, &refused(404, "b")));
-        assert!(told.is_worth_telling(0, &refused(403, "a")));
-        assert!(told.is_worth_telling(1, &refused(404, "a")));
-        assert!(told.is_worth_telling(0, &Failure::NotConnected));
-        let more = (2..100).filter(|step| told.is_worth_telling(*step, &Failure::NotConnected)).count();
-        assert_eq!(more, ToldFailures::COUNT_MAX - 4);
+        assert!(reported.is_new(0, &refused(404, "a")));
+        assert!(!reported.is_new(0, &refused(404, "b")));
+        assert!(reported.is_new(0, &refused(403, "a")));
+        assert!(reported.is_new(1, &refused(404, "a")));
+        assert!(reported.is_new(0, &Failure::NotConnected));
+        let more = (2..100).filter(|step| reported.is_new(*step, &Failure::NotConnected)).count();
+        assert_eq!(more, ReportedFailures::COUNT_MAX - 4);
     }
 }

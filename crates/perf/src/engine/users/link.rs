@@ -16,7 +16,7 @@ use super::super::stamp::ReceivedStamp;
 use super::super::tag::tag_number;
 use super::super::target::GOODBYE;
 use super::super::worker::Gauges;
-use super::Station;
+use super::crowd::Station;
 use super::failure::Failure;
 use crate::plan::Settle;
 

@@ -14,7 +14,7 @@ pub(crate) enum TemplateError {
 
 /// This variable has not been set yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no variable \"{0}\"")]
+#[error("unknown variable \"{0}\"")]
 pub(crate) struct UnknownVariable(pub(crate) String);
 
 /// The place of a variable among a user's.
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn variable_that_nobody_set_is_named() {
-        check("{a}-{b}", "there is no variable \"b\"");
-        check("{}", "there is no variable \"\"");
+        check("{a}-{b}", "unknown variable \"b\"");
+        check("{}", "unknown variable \"\"");
         check("q-{user", "\"q-{user\" has a { that no } closes; {{ is a brace itself");
     }
 

@@ -153,11 +153,10 @@ fn run_against(uri: Uri, plan: &Plan, management: Option<HttpUrl>, enough: Enoug
         management,
         https: None,
         watched: None,
-        agents: None,
     };
     let (mut heard, interrupt) = Heard::until(enough);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let run = runtime.block_on(run(plan, &Arc::new(target), &mut settings, &mut heard, interrupt)).unwrap();
+    let run = runtime.block_on(run(plan, &Arc::new(target), &mut settings, None, &mut heard, interrupt)).unwrap();
     (run, heard)
 }
 
@@ -346,7 +345,7 @@ fn step_that_fails_ends_its_script_and_says_why_once() {
     let missing = "the broker closed the channel: 404 NOT_FOUND - no queue 'missing' in vhost '/'";
     for (steps, expected) in [
         (vec![set("a", "x"), repeat(vec![variable])], "2.1 (expect_variable): expected \"y\", not \"x\"".to_owned()),
-        (vec![set("a", "{nothing}")], "1 (set): there is no variable \"nothing\"".to_owned()),
+        (vec![set("a", "{nothing}")], "1 (set): unknown variable \"nothing\"".to_owned()),
         (vec![Step::Cancel], "1 (cancel): the user is not connected".to_owned()),
         (vec![Step::Connect, Step::Connect], "2 (connect): the user is connected already".to_owned()),
         (vec![Step::Connect, length("missing", 0, 1)], format!("2 (expect_queue_length): {missing}")),
@@ -475,12 +474,11 @@ fn script_that_nobody_can_run_is_refused_before_it_starts() {
         management: None,
         https: None,
         watched: None,
-        agents: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (mut heard, interrupt) = Heard::until(|_, _| false);
     let plan = plan(users(1, vec![get("/api/overview")]));
-    let result = runtime.block_on(run(&plan, &target, &mut settings, &mut heard, interrupt));
+    let result = runtime.block_on(run(&plan, &target, &mut settings, None, &mut heard, interrupt));
     let expected = "the script of users \"users\": \"/api/overview\" is a path below the management URL, which is \
                     not set: --management-url";
     assert_eq!(result.unwrap_err().to_string(), expected);

@@ -19,7 +19,7 @@ use super::super::message::{self, size};
 use super::super::pacer::Timer;
 use super::super::stamp::{NO_PUBLISHER, Origin, STAMP_LEN, put_stamp};
 use super::super::worker::Gauges;
-use super::Station;
+use super::crowd::Station;
 use super::failure::Failure;
 use super::link::{Answer, Link};
 use super::program::{Action, DeclareQueue, HttpGet, Publish};
@@ -98,7 +98,7 @@ impl User {
         if matches!(failure, Failure::Closed(_)) {
             counts.connections_lost += 1;
         }
-        if crowd.told.is_worth_telling(at, &failure) {
+        if crowd.reported.is_new(at, &failure) {
             let step = crowd.program.instructions.get(at).map_or("", |instruction| &instruction.step);
             let warning = format!("user {} of \"{}\", step {step}: {failure}", self.number, crowd.name);
             tell(&crowd.incidents, Incident::Warning(warning));

@@ -311,7 +311,7 @@ fn queue_file(path: &Path, read: ReadFile<'_>) -> Result<Vec<String>, FileError>
     let text = String::from_utf8(text).map_err(|_| fail("is not text in UTF-8".to_owned()))?;
     let names: Vec<String> = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
     if names.is_empty() {
-        return Err(fail("names no queue".to_owned()));
+        return Err(fail("matches no queue".to_owned()));
     }
     Ok(names)
 }

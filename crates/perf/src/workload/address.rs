@@ -47,7 +47,7 @@ pub(super) fn assign(workload: &mut Node, address: &str, value: &Node) -> Result
             return Ok(());
         }
         let known = KINDS.iter().map(|(kind, _)| *kind).chain(["expect", "throttles"]);
-        return Err(format!("there is no \"{kind}\" to set anything of{}", suggestion(kind, known)));
+        return Err(format!("unknown target \"{kind}\"{}", suggestion(kind, known)));
     }
     if let Some((kind, keys)) = KINDS.iter().find(|(kind, keys)| *kind == address && keys.contains(&"count")) {
         return assign_in(workload, kind, None, "count", keys, value);
@@ -61,10 +61,10 @@ pub(super) fn assign(workload: &mut Node, address: &str, value: &Node) -> Result
         [(kind, keys)] => assign_in(workload, kind, None, address, keys, value),
         [] => {
             let known = KINDS.iter().flat_map(|(kind, keys)| keys.iter().copied().chain([*kind])).chain(TOP_KEYS);
-            Err(format!("there is no variable and no field \"{address}\"{}", suggestion(address, known)))
+            Err(format!("unknown variable or field \"{address}\"{}", suggestion(address, known)))
         }
         [(first, _), .., (last, _)] => {
-            Err(format!("\"{address}\" may be {first}.{address} or {last}.{address}: say which"))
+            Err(format!("\"{address}\" is ambiguous: use {first}.{address} or {last}.{address}"))
         }
     }
 }
@@ -78,11 +78,11 @@ fn assign_in(
     value: &Node,
 ) -> Result<(), String> {
     if !keys.contains(&key) {
-        return Err(format!("{kind} have no \"{key}\"{}", suggestion(key, keys.iter().copied())));
+        return Err(format!("{kind} have no field \"{key}\"{}", suggestion(key, keys.iter().copied())));
     }
     let items = workload.get_mut(kind).map(Node::items_mut).unwrap_or_default();
     if items.is_empty() {
-        return Err(format!("sets {kind}.{key}, but there are no {kind}"));
+        return Err(format!("sets {kind}.{key}, but the workload has no {kind}"));
     }
     let is_named = |item: &Node, name: &str| match item.get("name").map(|node| &node.value) {
         Some(Value::Text(own)) => own == name,
@@ -98,5 +98,5 @@ fn assign_in(
         item.set(key, value.clone());
         is_found = true;
     }
-    if is_found { Ok(()) } else { Err(format!("there are no {kind} \"{name}\"")) }
+    if is_found { Ok(()) } else { Err(format!("unknown {kind} \"{name}\"")) }
 }

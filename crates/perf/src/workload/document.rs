@@ -156,14 +156,14 @@ fn node(spanned: &Spanned<DeValue<'_>>) -> Result<Node, Fault> {
         DeValue::Boolean(value) => Value::Bool(*value),
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
             Ok(number) => Value::Int(number),
-            Err(_) => return Err(Fault::new(&place, format!("{number} is too large a number"))),
+            Err(_) => return Err(Fault::new(&place, format!("the number {number} is too large"))),
         },
         DeValue::Float(number) => match number.as_str().parse::<f64>() {
             Ok(number) if number.is_finite() => Value::Float(number),
-            _ => return Err(Fault::new(&place, format!("{number} is not a number that can be used here"))),
+            _ => return Err(Fault::new(&place, format!("the number {number} is not finite"))),
         },
         DeValue::Datetime(time) => {
-            return Err(Fault::new(&place, format!("expected a text or a number, found the time {time}")));
+            return Err(Fault::new(&place, format!("expected a string or a number, found the time {time}")));
         }
         DeValue::Array(items) => Value::List(items.iter().map(node).collect::<Result<_, _>>()?),
         DeValue::Table(table) => Value::Table(entries(table)?),
@@ -174,5 +174,5 @@ fn node(spanned: &Spanned<DeValue<'_>>) -> Result<Node, Fault> {
 fn fault_of(error: &toml::de::Error) -> Fault {
     let place = SourcePlace::Offset(error.span().map_or(0, |span| span.start));
     let message: Vec<&str> = error.message().lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    Fault::new(&place, format!("not TOML: {}", message.join(", ")))
+    Fault::new(&place, format!("invalid TOML: {}", message.join(", ")))
 }

@@ -81,9 +81,9 @@ pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str
     known.sort_unstable();
     known.dedup();
     match known.len() {
-        0 => "; there is none".to_owned(),
-        1 => format!("; there is only \"{}\"", known[0]),
-        2..=SHOWN_MAX => format!("; there are: {}", known.join(", ")),
-        _ => format!("; there are: {}, …", known[..SHOWN_MAX].join(", ")),
+        0 => "; none is defined".to_owned(),
+        1 => format!("; the only choice is \"{}\"", known[0]),
+        2..=SHOWN_MAX => format!("; possible: {}", known.join(", ")),
+        _ => format!("; possible: {}, …", known[..SHOWN_MAX].join(", ")),
     }
 }

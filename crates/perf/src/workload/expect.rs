@@ -59,7 +59,7 @@ fn probe_expectations(
     for (probe, field) in table.fields() {
         if !probes.contains(&probe) {
             let hint = suggestion(probe, probes.iter().copied());
-            return Err(field.fault(format!("there is no probe \"{probe}\"{hint}")));
+            return Err(field.fault(format!("unknown probe \"{probe}\"{hint}")));
         }
         expectations.push(Expectation {
             metric: Metric::ProbeLatencyMs(probe.to_owned(), quantile),
@@ -83,7 +83,7 @@ fn latency_quantile(key: &str, prefix: &str, table: &Table<'_>) -> Result<Option
             "" | "1" => "max".to_owned(),
             rest => format!("p{rest:0<2}"),
         };
-        let message = format!("expect: \"{key}\" names no percentile; did you mean \"{prefix}{meant}_ms\"?");
+        let message = format!("expect: \"{key}\" is not a percentile; did you mean \"{prefix}{meant}_ms\"?");
         return Err(Fault::new(table.place_of(key), message));
     }
     Ok(format!("0.{digits}").parse().ok())

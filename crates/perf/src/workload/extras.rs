@@ -25,7 +25,7 @@ impl<'a> Context<'a> {
         };
         for key in ["durable", "arguments", "exchange"] {
             if table.has(key) && !allowed.contains(&key) {
-                let message = format!("\"{key}\" has no meaning for {kind}");
+                let message = format!("\"{key}\" is not allowed for {kind}");
                 return Err(Fault::new(table.place_of(key), message));
             }
         }
@@ -40,7 +40,7 @@ impl<'a> Context<'a> {
                 let exchange = table.require("exchange", "what the queues are bound to")?;
                 match self.topology.exchanges(&exchange)?.as_slice() {
                     [name] if !name.is_empty() => ChurnKind::Bindings { exchange: name.clone() },
-                    _ => return Err(exchange.expected("one exchange, and not the default one")),
+                    _ => return Err(exchange.expected("one exchange other than the default exchange")),
                 }
             }
         };
@@ -48,7 +48,7 @@ impl<'a> Context<'a> {
             Some(rate) => match rate.node.value {
                 Written::Text(ref text) if text == "unlimited" => None,
                 Written::Int(_) | Written::Float(_) if rate.number()? > 0.0 => Some(self.scale.rate(rate.number()?)),
-                _ => return Err(rate.expected("a number a second, more than 0, or \"unlimited\"")),
+                _ => return Err(rate.expected("a number per second above 0, or \"unlimited\"")),
             },
             None => None,
         };
@@ -73,15 +73,15 @@ pub(super) fn probe(field: &Field<'_>, name: &str) -> Result<Probe, Fault> {
     table.rename("probe", name);
     let path = table.require("path", "what is asked for, such as \"/api/overview\"")?;
     if !path.text()?.starts_with('/') {
-        return Err(path.expected("a path below the management URL, which begins with /"));
+        return Err(path.expected("a path below the management URL, starting with /"));
     }
     let every = table.require("every", "the time from one request to the next")?.positive_duration()?;
     let count = table.count("count", 1..=POLLERS_MAX)?.unwrap_or(1);
     let user = match (table.text("user")?, table.text("password")?) {
         (Some(user), Some(password)) => Some(ProbeUser { name: user.to_owned(), password: password.to_owned() }),
         (None, None) => None,
-        (Some(_), None) => return Err(table.fault("\"user\" needs a \"password\"")),
-        (None, Some(_)) => return Err(Fault::new(table.place_of("password"), "\"password\" needs a \"user\"")),
+        (Some(_), None) => return Err(table.fault("\"user\" requires \"password\"")),
+        (None, Some(_)) => return Err(Fault::new(table.place_of("password"), "\"password\" requires \"user\"")),
     };
     Ok(Probe { name: name.to_owned(), path: path.text()?.to_owned(), every, count, user })
 }

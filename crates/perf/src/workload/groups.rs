@@ -78,10 +78,10 @@ pub(super) struct Context<'a> {
 /// The name of a group, its own or, if it is the only one, its kind.
 pub(super) fn group_name<'a>(table: &Table<'a>, kind: &'a str, others: usize) -> Result<&'a str, Fault> {
     match table.text("name")? {
-        Some("") => Err(Fault::new(table.place_of("name"), "a name cannot be empty")),
+        Some("") => Err(Fault::new(table.place_of("name"), "the name must not be empty")),
         Some(name) => Ok(name),
         None if others == 0 => Ok(kind),
-        None => Err(table.fault(format!("\"name\" is missing: where there are several [[{kind}]], each has one"))),
+        None => Err(table.fault(format!("\"name\" is missing: several [[{kind}]] need a name each"))),
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn group_names<'a>(workload: &Table<'a>, kind: &'a str) -> Result<Vec
     for field in &list {
         let name = group_name(&field.open_table()?, kind, list.len() - 1)?;
         if names.contains(&name) {
-            return Err(field.fault(format!("there is another \"{name}\"")));
+            return Err(field.fault(format!("duplicate name \"{name}\"")));
         }
         names.push(name);
     }
@@ -116,7 +116,7 @@ impl<'a> Context<'a> {
         let tx_size = table.count("tx_size", 0..=BATCH_MAX)?.unwrap_or(0);
         if tx_size > 0 && confirm_window.is_some() {
             let place = table.place_of("tx_size");
-            return Err(Fault::new(place, "transactions and confirms exclude each other"));
+            return Err(Fault::new(place, "transactions and confirms cannot be used together"));
         }
         table.not_both("messages_per_connection", "messages_per_channel")?;
         let group = Publishers {
@@ -166,21 +166,21 @@ impl<'a> Context<'a> {
             .transpose()?;
         if let Some(queues) = table.get(to_queues) {
             if routing == Some("fresh") {
-                return Err(Fault::new(table.place_of("routing"), "fresh keys lead to no queue"));
+                return Err(Fault::new(table.place_of("routing"), "fresh routing keys do not match any queue"));
             }
             let names = self.topology.queues(&queues)?;
             if names.iter().any(String::is_empty) {
-                return Err(queues.fault("a queue that the broker names is reached by an exchange only"));
+                return Err(queues.fault("a server-named queue can only be reached through an exchange"));
             }
             return Ok((vec![String::new()], self::routing(routing.unwrap_or("per-publisher"), names)));
         }
         let Some(exchange) = table.get("exchange") else {
-            return Err(table.fault("\"queue\" or \"exchange\" is missing: where to publish to"));
+            return Err(table.fault("\"queue\" or \"exchange\" is missing: the destination of publishes"));
         };
         let exchanges = self.topology.exchanges(&exchange)?;
         let keys = match table.get("key").or(table.get("keys")) {
             Some(field) if routing == Some("fresh") => {
-                return Err(field.fault("fresh keys are random; there is none to give"));
+                return Err(field.fault("fresh routing keys are random and cannot be set"));
             }
             Some(field) => self.topology.keys(&field)?,
             None => vec![String::new()],
@@ -201,7 +201,7 @@ impl<'a> Context<'a> {
         table.rename("consumers", name);
         table.not_both("queue", "queues")?;
         let Some(queues) = table.get("queue").or(table.get("queues")) else {
-            return Err(table.fault("\"queue\" is missing: what to consume"));
+            return Err(table.fault("\"queue\" is missing: the queue to consume from"));
         };
         let queues = self.topology.queues(&queues)?;
         let each = table.get("each_consumes").map(|field| field.word(&["one", "all"])).transpose()?;
@@ -211,7 +211,7 @@ impl<'a> Context<'a> {
             Some(rate) => match rate.node.value {
                 Written::Text(ref text) if text == "unlimited" => None,
                 Written::Int(_) | Written::Float(_) if rate.number()? > 0.0 => Some(rate.number()? * factor),
-                _ => return Err(rate.expected("a number of messages a second, more than 0, or \"unlimited\"")),
+                _ => return Err(rate.expected("a number of messages per second above 0, or \"unlimited\"")),
             },
             None => None,
         };
@@ -264,7 +264,7 @@ fn body(table: &Table<'_>) -> Result<Body, Fault> {
             field.one_or_more().iter().map(|body| body.text().map(|text| text.as_bytes().to_vec())).collect();
         let bodies = bodies?;
         if bodies.is_empty() {
-            return Err(field.fault("there are no bodies"));
+            return Err(field.fault("the list of bodies is empty"));
         }
         return Ok(Body::Given(bodies));
     }
@@ -285,7 +285,7 @@ pub(super) fn settle(table: &Table<'_>) -> Result<Settle, Fault> {
     if let Some(prefetch) = table.get("prefetch") {
         let prefetch = prefetch.whole(0..=u64::from(u16::MAX))?;
         if prefetch > 0 && u64::from(count) > prefetch {
-            let message = format!("{count} deliveries can never be unacked together: \"prefetch\" is {prefetch}");
+            let message = format!("\"ack_every\" must not exceed \"prefetch\" ({prefetch}): found {count}");
             return Err(Fault::new(table.place_of("ack_every"), message));
         }
     }
@@ -302,7 +302,7 @@ fn pauses(field: &Field<'_>) -> Result<Vec<(Duration, Duration)>, Fault> {
             [from, to] => {
                 let (from, to) = (from.duration()?, to.duration()?);
                 if from >= to {
-                    return Err(pause.fault("a pause ends after it starts"));
+                    return Err(pause.fault("a pause must end after it starts"));
                 }
                 pauses.push((from, to));
             }

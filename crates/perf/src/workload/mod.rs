@@ -183,7 +183,7 @@ fn plan(table: &Table<'_>, scale: Scale) -> Result<Plan, Fault> {
     plan.exchanges = topology.exchanges;
     plan.queues = topology.queues;
     if does_nothing(&plan) {
-        return Err(table.fault("the workload is empty: no publishers, consumers, users, churn or probes"));
+        return Err(table.fault("the workload is empty: it has no publishers, consumers, users, churn or probes"));
     }
     Ok(plan)
 }

@@ -35,7 +35,7 @@ impl Overrides {
         if !(self.scale > 0.0 && self.scale <= SCALE_MAX) {
             return Err(Error {
                 location: Location::Override("--scale".to_owned()),
-                message: format!("expected a factor above 0, at most {SCALE_MAX}, found {}", self.scale),
+                message: format!("expected a factor above 0 and up to {SCALE_MAX}, found {}", self.scale),
             });
         }
         self.settings.iter().map(|setting| parse(setting)).collect()

@@ -23,18 +23,20 @@ impl Numbers {
         let count = match (count, from, to) {
             (Some(count), None, Some(to)) => {
                 if count > to {
-                    return Err(table.fault(format!("{count} numbers up to {to} would begin below 1")));
+                    return Err(table.fault(format!("{count} numbers up to {to} would start below 1")));
                 }
                 return Ok(Numbers { first: to + 1 - count, count, scaled: scale(count) });
             }
             (count, from, Some(to)) => {
                 let from = from.unwrap_or(1);
                 if from > to {
-                    return Err(table.fault(format!("\"from\" is {from}, after \"to\", {to}")));
+                    return Err(table.fault(format!("\"from\" ({from}) must not exceed \"to\" ({to})")));
                 }
                 let between = to - from + 1;
                 if count.is_some_and(|count| count != between) {
-                    return Err(table.fault(format!("from {from} to {to} are {between}, but \"count\" says otherwise")));
+                    return Err(table.fault(format!(
+                        "\"count\" does not match \"from\" and \"to\": {from} to {to} are {between} numbers"
+                    )));
                 }
                 between
             }
@@ -49,7 +51,7 @@ pub(super) fn names(pattern: &Field<'_>, numbers: &Numbers) -> Result<Vec<String
     let text = pattern.text()?;
     let Some((before, width, after)) = split(text) else {
         if numbers.count > 1 {
-            let message = format!("\"{text}\" stands for {} names, and needs a %d for their number", numbers.count);
+            let message = format!("\"{text}\" stands for {} names and requires %d for their number", numbers.count);
             return Err(pattern.fault(message));
         }
         return Ok(vec![text.to_owned()]);

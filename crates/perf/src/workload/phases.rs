@@ -36,7 +36,7 @@ impl<'a> Course<'a> {
         let repeat = workload.bool("repeat_phases", false)?;
         let Some(list) = workload.get("phases") else {
             if repeat {
-                return Err(Fault::new(workload.place_of("repeat_phases"), "there are no phases to repeat"));
+                return Err(Fault::new(workload.place_of("repeat_phases"), "\"repeat_phases\" requires phases"));
             }
             return Ok(Course { phases: Vec::new(), duration, rounds: 1 });
         };
@@ -44,7 +44,7 @@ impl<'a> Course<'a> {
         for field in list.list("[[phases]]")? {
             let phase = WrittenPhase::read(&field)?;
             if phases.iter().any(|other| other.name == phase.name) {
-                return Err(field.fault(format!("there is another phase \"{}\"", phase.name)));
+                return Err(field.fault(format!("duplicate phase \"{}\"", phase.name)));
             }
             phases.push(phase);
         }
@@ -56,18 +56,21 @@ impl<'a> Course<'a> {
                     let place = workload.place_of("duration");
                     return Err(Fault::new(
                         place,
-                        format!("repeats the phases {rounds} times, more than {ROUNDS_MAX}"),
+                        format!("the phases would repeat {rounds} times, more than {ROUNDS_MAX}"),
                     ));
                 }
                 Ok(Course { phases, duration: Some(duration), rounds: u32::try_from(rounds).unwrap_or(u32::MAX) })
             }
             (true, None) => {
                 let place = workload.place_of("repeat_phases");
-                Err(Fault::new(place, "phases that repeat need a \"duration\" of the whole run"))
+                Err(Fault::new(place, "\"repeat_phases\" requires a \"duration\" of the whole run"))
             }
             (false, Some(_)) => {
                 let place = workload.place_of("duration");
-                Err(Fault::new(place, "phases have durations of their own; \"duration\" is for \"repeat_phases\""))
+                Err(Fault::new(
+                    place,
+                    "\"duration\" is only allowed with \"repeat_phases\": phases have their own durations",
+                ))
             }
             (false, None) => Ok(Course { phases, duration: Some(round), rounds: 1 }),
         }
@@ -78,18 +81,20 @@ impl<'a> Course<'a> {
         for phase in &self.phases {
             for (name, field) in &phase.rates {
                 if consumers.contains(name) && !publishers.contains(name) {
-                    let message = format!("\"{name}\" are consumers, whose rate does not change; they can \"pause\"");
+                    let message = format!(
+                        "\"{name}\" are consumers: phases cannot change their rate, only pause them with \"pause\""
+                    );
                     return Err(field.fault(message));
                 }
                 if !publishers.contains(name) {
                     let hint = suggestion(name, publishers.iter().copied());
-                    return Err(field.fault(format!("there are no publishers \"{name}\"{hint}")));
+                    return Err(field.fault(format!("unknown publishers \"{name}\"{hint}")));
                 }
             }
             for (name, field) in &phase.paused {
                 if !publishers.contains(name) && !consumers.contains(name) {
                     let hint = suggestion(name, publishers.iter().chain(consumers).copied());
-                    return Err(field.fault(format!("there are no publishers or consumers \"{name}\"{hint}")));
+                    return Err(field.fault(format!("unknown publishers or consumers \"{name}\"{hint}")));
                 }
             }
         }

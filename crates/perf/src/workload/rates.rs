@@ -32,7 +32,7 @@ impl UnplacedRate {
     fn read_table(field: &Field<'_>) -> Result<Self, Fault> {
         let table = field.table(&["from", "to", "over", "poisson", "steps", "every", "repeat"])?;
         let extra = |allowed: &[&str]| match table.fields().find(|(key, _)| !allowed.contains(key)) {
-            Some((key, other)) => Err(other.fault(format!("\"{key}\" has no meaning beside \"{}\"", allowed[0]))),
+            Some((key, other)) => Err(other.fault(format!("\"{key}\" cannot be used with \"{}\"", allowed[0]))),
             None => Ok(()),
         };
         if let Some(poisson) = table.get("poisson") {
@@ -47,11 +47,11 @@ impl UnplacedRate {
                 found.push(self::step(&step, every)?);
             }
             if found.is_empty() {
-                return Err(steps.fault("there are no steps"));
+                return Err(steps.fault("the list of steps is empty"));
             }
             let repeat = table.bool("repeat", false)?;
             if repeat && found.iter().any(|(_, time)| time.is_none()) {
-                return Err(steps.fault("steps that repeat need times: \"every\", or [rate, time]"));
+                return Err(steps.fault("repeated steps require times: \"every\", or [rate, time]"));
             }
             return Ok(UnplacedRate::Steps { steps: found, repeat });
         }
@@ -84,7 +84,7 @@ impl UnplacedRate {
             UnplacedRate::Ramp { from, to, over } => {
                 let ramp = Rate::Ramp { from: *from, to: *to };
                 let Some(over) = over.or(length) else {
-                    return Err(field.fault("a ramp without end: it needs \"over\", a duration of the run, or phases"));
+                    return Err(field.fault("a ramp requires \"over\", a duration of the run, or phases"));
                 };
                 let rest = rest_of(length, over, field)?;
                 let hold = Segment { rate: Rate::Fixed(*to), duration: rest };
@@ -108,8 +108,8 @@ impl UnplacedRate {
 fn rate(field: &Field<'_>) -> Result<f64, Fault> {
     match field.number() {
         Ok(rate) if rate <= RATE_MAX => Ok(rate),
-        Ok(_) => Err(field.expected(&format!("a rate of at most {RATE_MAX} a second"))),
-        Err(_) => Err(field.expected("a rate, a number of at least 0")),
+        Ok(_) => Err(field.expected(&format!("a rate of at most {RATE_MAX} per second"))),
+        Err(_) => Err(field.expected("a rate of at least 0")),
     }
 }
 
@@ -128,7 +128,7 @@ fn rest_of(length: Option<Duration>, part: Duration, field: &Field<'_>) -> Resul
     let Some(length) = length else { return Ok(None) };
     match length.checked_sub(part) {
         Some(rest) => Ok(Some(rest)),
-        None => Err(field.fault(format!("takes {part:?}, longer than the {length:?} that there are"))),
+        None => Err(field.fault(format!("takes {part:?}, longer than the {length:?} of the run or phase"))),
     }
 }
 
@@ -144,7 +144,7 @@ fn stairs(
     let share = match rest {
         Some(rest) if without > 0 => rest / without,
         None if without > 0 => {
-            return Err(field.fault("steps without end: they need \"every\", a duration of the run, or phases"));
+            return Err(field.fault("steps require \"every\", a duration of the run, or phases"));
         }
         _ => Duration::ZERO,
     };

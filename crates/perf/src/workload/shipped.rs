@@ -65,7 +65,7 @@ fn description(workload: &Node) -> Option<String> {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
     /// Neither a file nor shipped.
-    #[error("there is no file {name} and no shipped workload of that name{hint}")]
+    #[error("found neither a file nor a shipped workload named {name}{hint}")]
     Unknown {
         /// As it was given.
         name: String,
@@ -73,7 +73,7 @@ pub(crate) enum OpenError {
         hint: String,
     },
     /// The file cannot be read.
-    #[error("{name} cannot be read: {error}")]
+    #[error("reading {name} failed: {error}")]
     Unreadable {
         /// The file.
         name: String,
@@ -167,7 +167,7 @@ mod tests {
         let error = open("low-latencey.toml", &Overrides::default()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no file low-latencey.toml and no shipped workload of that name; did you mean \"low-latency\"?"
+            "found neither a file nor a shipped workload named low-latencey.toml; did you mean \"low-latency\"?"
         );
     }
 

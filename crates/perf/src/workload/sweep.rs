@@ -37,7 +37,7 @@ pub(super) fn combinations(mut workload: Node, settings: &[Setting]) -> Result<V
     if let Some((name, node)) =
         variables.iter().find(|(name, _)| !used.contains(*name) && !swept.contains(name.as_str()))
     {
-        return Err(Fault::new(&node.place, format!("the variable \"{name}\" is used nowhere: \"${name}\" would")));
+        return Err(Fault::new(&node.place, format!("unused variable \"{name}\": use it as \"${name}\"")));
     }
     let choices = choices(&blocks)?;
     let mut combinations = Vec::with_capacity(choices.len());
@@ -89,11 +89,11 @@ fn collect_axes(prefix: &str, field: &Field<'_>, axes: &mut Vec<Axis>) -> Result
 fn axis(name: &str, field: &Field<'_>) -> Result<Axis, Fault> {
     let values = field.one_or_more();
     if values.is_empty() {
-        return Err(field.fault("there are no values"));
+        return Err(field.fault("the list of values is empty"));
     }
     for value in &values {
         if matches!(value.node.value, Value::List(_) | Value::Table(_)) {
-            return Err(value.expected("a number, a text, true or false"));
+            return Err(value.expected("a number, a string, true or false"));
         }
     }
     Ok(Axis { name: name.to_owned(), values: values.iter().map(|value| value.node.clone()).collect() })
@@ -209,7 +209,7 @@ fn substitute(node: &mut Node, values: &BTreeMap<&str, &Node>) -> Result<(), Fau
             if let Some(name) = variable_name(text) {
                 let Some(value) = values.get(name) else {
                     let hint = suggestion(name, values.keys().copied());
-                    return Err(Fault::new(&node.place, format!("there is no variable \"{name}\"{hint}")));
+                    return Err(Fault::new(&node.place, format!("unknown variable \"{name}\"{hint}")));
                 };
                 *node = (*value).clone();
             } else if let Some(escaped) = text.strip_prefix("$$") {

@@ -52,7 +52,10 @@ impl<'a> Table<'a> {
         if !self.has(one) || !self.has(other) {
             return Ok(());
         }
-        Err(Fault::new(self.place_of(other), format!("{}\"{one}\" and \"{other}\" exclude each other", self.prefix())))
+        Err(Fault::new(
+            self.place_of(other),
+            format!("{}\"{one}\" and \"{other}\" cannot be used together", self.prefix()),
+        ))
     }
 
     /// An error of the table itself.
@@ -108,7 +111,7 @@ impl<'a> Field<'a> {
     pub(super) fn text(&self) -> Result<&'a str, Fault> {
         match &self.node.value {
             Value::Text(text) => Ok(text),
-            _ => Err(self.expected("a text")),
+            _ => Err(self.expected("a string")),
         }
     }
 
@@ -129,9 +132,9 @@ impl<'a> Field<'a> {
         match number {
             Some(number) if range.contains(&number) => Ok(number),
             _ if *range.end() >= u64::from(u32::MAX) => {
-                Err(self.expected(&format!("a whole number, at least {}", range.start())))
+                Err(self.expected(&format!("an integer of at least {}", range.start())))
             }
-            _ => Err(self.expected(&format!("a whole number from {} to {}", range.start(), range.end()))),
+            _ => Err(self.expected(&format!("an integer from {} to {}", range.start(), range.end()))),
         }
     }
 
@@ -140,7 +143,7 @@ impl<'a> Field<'a> {
         match self.node.value {
             Value::Int(number) if number >= 0 => Ok(number as f64),
             Value::Float(number) if number >= 0.0 => Ok(number),
-            _ => Err(self.expected("a number, at least 0")),
+            _ => Err(self.expected("a number of at least 0")),
         }
     }
 

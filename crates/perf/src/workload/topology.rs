@@ -70,7 +70,7 @@ impl Topology {
             return Ok(vec![name.to_owned()]);
         }
         let known = self.exchange_sets.keys().map(String::as_str).chain(PREDECLARED.into_iter().skip(1));
-        Err(field.fault(format!("there is no exchange \"{name}\"{}", suggestion(name, known))))
+        Err(field.fault(format!("unknown exchange \"{name}\"{}", suggestion(name, known))))
     }
 
     /// Names of queues that a set's name, a queue's own, or a list of such stands for.
@@ -84,11 +84,11 @@ impl Topology {
                 found.push(name.to_owned());
             } else {
                 let hint = suggestion(name, self.queue_sets.keys().map(String::as_str));
-                return Err(field.fault(format!("there is no queue \"{name}\"{hint}")));
+                return Err(field.fault(format!("unknown queue \"{name}\"{hint}")));
             }
         }
         if found.is_empty() {
-            return Err(field.fault("names no queue"));
+            return Err(field.fault("matches no queue"));
         }
         Ok(found)
     }
@@ -108,13 +108,13 @@ impl Topology {
         for field in field.one_or_more() {
             let key = field.text()?;
             if pattern::split(key).is_some() {
-                let message = format!("\"{key}\" needs numbers: {{ pattern = \"{key}\", count = 10 }}");
+                let message = format!("\"{key}\" requires a range of numbers: {{ pattern = \"{key}\", count = 10 }}");
                 return Err(field.fault(message));
             }
             keys.push(key.to_owned());
         }
         if keys.is_empty() {
-            return Err(field.fault("there are no keys"));
+            return Err(field.fault("the list of keys is empty"));
         }
         Ok(keys)
     }
@@ -124,7 +124,7 @@ impl Topology {
         let name = table.require("name", "what the exchange is called")?;
         table.rename("exchange", name.text()?);
         if PREDECLARED.contains(&name.text()?) {
-            return Err(name.fault(format!("{} is there already, and is not declared", name.node.value)));
+            return Err(name.fault(format!("{} is predeclared and cannot be declared", name.node.value)));
         }
         // A broker's exchanges are few: they are not scaled.
         let names = pattern::names(&name, &Numbers::read(&table, |count| count)?)?;
@@ -176,11 +176,11 @@ impl Topology {
         if let Some(kind) = table.get("type") {
             let kind_name = kind.word(&["classic", "quorum", "stream"])?;
             if kind_name != "classic" && (exclusive || !durable || auto_delete) {
-                let message = format!("a {kind_name} queue is durable, neither exclusive nor auto-delete");
+                let message = format!("a {kind_name} queue must be durable, and neither exclusive nor auto-delete");
                 return Err(kind.fault(message));
             }
             if arguments.iter().any(|(key, _)| key == "x-queue-type") {
-                return Err(kind.fault("the type is in \"arguments\", too"));
+                return Err(kind.fault("the type is also in \"arguments\""));
             }
             arguments.insert(0, ("x-queue-type".to_owned(), Value::Text(kind_name.to_owned())));
         }
@@ -209,14 +209,16 @@ impl Topology {
             let table = field.table(BINDING_KEYS)?;
             let exchange = table.require("exchange", "what the queues are bound to")?;
             if exchange.text()?.is_empty() {
-                return Err(exchange.fault("every queue is bound to the default exchange already"));
+                return Err(
+                    exchange.fault("queues cannot be bound to the default exchange: it routes to every queue by name")
+                );
             }
             table.not_both("key", "keys")?;
             let spread = table.bool("spread", false)?;
             let keys = match table.get("key").or(table.get("keys")) {
                 Some(keys) if spread => BindingKeys::Spread(self.keys(&keys)?),
                 Some(keys) => BindingKeys::All(self.keys(&keys)?),
-                None if spread => return Err(table.fault("\"spread\" needs \"keys\"")),
+                None if spread => return Err(table.fault("\"spread\" requires \"keys\"")),
                 None => BindingKeys::QueueName,
             };
             let arguments = values::arguments(&table, "arguments")?;
@@ -245,12 +247,12 @@ impl Layout {
         let written_connections = connections.unwrap_or(written);
         let place = |key: &str| -> &SourcePlace { table.place_of(key) };
         if !written.is_multiple_of(written_connections) {
-            let message = format!("{written} cannot be shared evenly by {written_connections} connections");
+            let message = format!("{written} cannot be divided evenly among {written_connections} connections");
             return Err(Fault::new(place("connections"), message));
         }
         if written / written_connections > CHANNELS_MAX {
             let message = format!(
-                "{written} are more than {CHANNELS_MAX} channels for each of {written_connections} connections"
+                "{written} on {written_connections} connections would exceed {CHANNELS_MAX} channels per connection"
             );
             return Err(Fault::new(place("connections"), message));
         }

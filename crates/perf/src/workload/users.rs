@@ -60,7 +60,7 @@ pub(super) fn throttles<'a>(workload: &Table<'a>, context: &Context<'a>) -> Resu
     for (name, rate) in field.open_table()?.fields() {
         match rate.number() {
             Ok(turns) if turns > 0.0 => throttles.insert(name, context.scale.rate(turns)),
-            _ => return Err(rate.expected("a number of turns a second, more than 0")),
+            _ => return Err(rate.expected("a number of turns per second above 0")),
         };
     }
     Ok(throttles)
@@ -75,7 +75,7 @@ impl<'a> Context<'a> {
         let arrival_rate = match table.get("arrival_rate") {
             Some(rate) => match rate.number() {
                 Ok(number) if number > 0.0 => self.scale.rate(number),
-                _ => return Err(rate.expected("a number of users a second, more than 0")),
+                _ => return Err(rate.expected("a number of users per second above 0")),
             },
             // All within the first second.
             None => f64::from(count),
@@ -127,7 +127,7 @@ impl KnownNames<'_> {
             steps.push(step);
         }
         if steps.is_empty() {
-            return Err(field.fault("there are no steps"));
+            return Err(field.fault("the list of steps is empty"));
         }
         Ok(steps)
     }
@@ -140,7 +140,7 @@ impl KnownNames<'_> {
         }
         let Some((kind, options)) = kinds.first() else {
             let keys = field.open_table()?.fields().map(|(key, _)| key).next().unwrap_or("");
-            return Err(field.fault(format!("\"{keys}\" is no step{}", suggestion(keys, steps()))));
+            return Err(field.fault(format!("unknown step \"{keys}\"{}", suggestion(keys, steps()))));
         };
         let allowed: Vec<&str> = std::iter::once(*kind).chain(options.iter().copied()).collect();
         let table = field.table(&allowed)?;
@@ -188,7 +188,7 @@ impl KnownNames<'_> {
                 if subject.node.value != Written::Bool(true) {
                     let exactly = subject.whole(0..=u64::MAX)?;
                     if let Some((key, other)) = table.fields().find(|(key, _)| key != kind) {
-                        return Err(other.fault(format!("\"{key}\" has no meaning beside a number")));
+                        return Err(other.fault(format!("\"{key}\" cannot be used with a number")));
                     }
                     return Ok(Step::Expect(StepExpectation::Received { min: exactly, max: exactly }));
                 }
@@ -274,7 +274,7 @@ impl KnownNames<'_> {
         if self.variables.contains(&name) {
             return Ok(());
         }
-        Err(field.fault(format!("there is no variable \"{name}\"{}", suggestion(name, self.variables.iter().copied()))))
+        Err(field.fault(format!("unknown variable \"{name}\"{}", suggestion(name, self.variables.iter().copied()))))
     }
 }
 
@@ -287,7 +287,7 @@ fn word_step(word: &str, field: &Field<'_>) -> Result<Step, Fault> {
         _ if word == "repeat" || TABLES.iter().any(|(kind, _)| *kind == word) => {
             Err(field.fault(format!("\"{word}\" needs to say more: {{ {word} = … }}")))
         }
-        _ => Err(field.fault(format!("\"{word}\" is no step{}", suggestion(word, steps())))),
+        _ => Err(field.fault(format!("unknown step \"{word}\"{}", suggestion(word, steps())))),
     }
 }
 
@@ -327,7 +327,7 @@ fn bounds(table: &Table<'_>, subject: &Field<'_>, most: u64) -> Result<(u64, u64
     let bound = |key, default| table.get(key).map_or(Ok(default), |field| field.whole(0..=most));
     let (min, max) = (bound("min", 0)?, bound("max", most)?);
     if min > max {
-        return Err(Fault::new(table.place_of("min"), format!("\"min\" is {min}, more than \"max\", {max}")));
+        return Err(Fault::new(table.place_of("min"), format!("\"min\" ({min}) must not exceed \"max\" ({max})")));
     }
     Ok((min, max))
 }

@@ -164,17 +164,14 @@ fn what_is_wrong_with_a_setting_is_said_of_it() {
     for (setting, expected) in [
         (
             "publishers=many",
-            "--set publishers=many: publishers \"publishers\": count: expected a whole number from 1 to 1000000, found \"many\"",
+            "--set publishers=many: publishers \"publishers\": count: expected an integer from 1 to 1000000, found \"many\"",
         ),
-        (
-            "publisher=5",
-            "--set publisher=5: there is no variable and no field \"publisher\"; did you mean \"publishers\"?",
-        ),
-        ("rate=5", "--set rate=5: \"rate\" may be publishers.rate or consumers.rate: say which"),
-        ("publishers.fast.rate=5", "--set publishers.fast.rate=5: there are no publishers \"fast\""),
-        ("publishers.prefetch=5", "--set publishers.prefetch=5: publishers have no \"prefetch\""),
-        ("probes.every=5s", "--set probes.every=5s: sets probes.every, but there are no probes"),
-        ("topics.a=5", "--set topics.a=5: there is no \"topics\" to set anything of"),
+        ("publisher=5", "--set publisher=5: unknown variable or field \"publisher\"; did you mean \"publishers\"?"),
+        ("rate=5", "--set rate=5: \"rate\" is ambiguous: use publishers.rate or consumers.rate"),
+        ("publishers.fast.rate=5", "--set publishers.fast.rate=5: unknown publishers \"fast\""),
+        ("publishers.prefetch=5", "--set publishers.prefetch=5: publishers have no field \"prefetch\""),
+        ("probes.every=5s", "--set probes.every=5s: sets probes.every, but the workload has no probes"),
+        ("topics.a=5", "--set topics.a=5: unknown target \"topics\""),
         ("duration", "--set duration: expected key=value, such as duration=10s"),
         ("=5", "--set =5: expected key=value, such as duration=10s"),
     ] {

@@ -149,7 +149,7 @@ fn shake_hands(client: &Client, offered: connection::Tune, pieces: &[usize]) -> 
         if let (Some(end), true) = (&end, is_idle) {
             return (end.clone(), server);
         }
-        assert!(has_moved || !is_idle, "nobody says anything: {handshake:?}, {server:?}");
+        assert!(has_moved || !is_idle, "neither side sends anything: {handshake:?}, {server:?}");
     }
 }
 

@@ -29,8 +29,8 @@ pub(crate) const REFUSED_LOGIN_DELAY_MS: u64 = 1_000;
 /// client's properties take some.
 pub(crate) const LOGIN_TOKEN_LEN_MAX: usize = 3_500;
 
-/// How long an upstream waits for the vhost of a login that it has accepted, before the upstream connection is given up: less than its own
-/// patience.
+/// How long an upstream waits for the vhost of a login that it has accepted, before the upstream connection is given up: less than the
+/// timeout of its own.
 pub(crate) const LOGIN_CONNECTION_TIMEOUT_MS: u64 = 8_000;
 
 /// When to ask again for an upstream that may be usable at any moment: one that is being tried, drains, or has just failed.

@@ -35,7 +35,7 @@ struct Broken {
     until_ms: u64,
     /// How often the back-off was doubled.
     doubling_count: u32,
-    /// Whether `until_ms` is the end of the patience with an attempt, not of a back-off.
+    /// Whether `until_ms` is the timeout of an attempt, not of a back-off.
     is_trying: bool,
 }
 
@@ -65,7 +65,7 @@ impl Breaker {
     pub(super) fn look_again_ms(&self, now_ms: u64) -> u64 {
         let soon_ms = now_ms.saturating_add(LOOK_AGAIN_MS);
         match &self.broken {
-            // How an attempt ends is known before patience with it does.
+            // How an attempt ends is known before its timeout.
             Some(broken) if broken.until_ms > now_ms && broken.is_trying => broken.until_ms.min(soon_ms),
             Some(broken) if broken.until_ms > now_ms => broken.until_ms,
             Some(_) | None => soon_ms,
@@ -76,7 +76,7 @@ impl Breaker {
     pub(super) fn tried(&mut self, options: &Options, now_ms: u64) {
         if let Some(broken) = self.broken.as_mut().filter(|broken| now_ms >= broken.until_ms) {
             broken.is_trying = true;
-            broken.until_ms = now_ms.saturating_add(options.attempt_patience_ms.max(1));
+            broken.until_ms = now_ms.saturating_add(options.attempt_timeout_ms.max(1));
         }
     }
 

@@ -105,7 +105,7 @@ fn options(upstreams: &[Given], least: bool) -> Options {
         strategy: if least { LeastConnections } else { Weighted },
         failure_count_max: FAILURES,
         backoff_max_ms: BACKOFF_MAX_MS,
-        attempt_patience_ms: TIMEOUT_MS,
+        attempt_timeout_ms: TIMEOUT_MS,
         check_interval_ms: 700,
         ..Options::default()
     }

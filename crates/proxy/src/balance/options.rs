@@ -53,7 +53,7 @@ pub struct Options {
     pub backoff_max_ms: u64,
     /// How long the one attempt that a half-open circuit lets through may take before another one is let through: no less than
     /// dialling may take.
-    pub attempt_patience_ms: u64,
+    pub attempt_timeout_ms: u64,
     /// How often each upstream is checked; 0 for never.
     pub check_interval_ms: u64,
 }
@@ -66,7 +66,7 @@ impl Default for Options {
             failure_count_max: 3,
             backoff_min_ms: 250,
             backoff_max_ms: 30_000,
-            attempt_patience_ms: 10_000,
+            attempt_timeout_ms: 10_000,
             check_interval_ms: 10_000,
         }
     }

@@ -189,7 +189,7 @@ fn attempt_that_was_given_up_leaves_its_place_to_another() {
 }
 
 #[test]
-fn attempt_whose_end_is_never_told_blocks_until_patience_ends() {
+fn an_attempt_whose_end_is_never_reported_blocks_until_its_timeout() {
     let mut balance = balance(&[upstream("a", 1, &[])]);
     for _ in 0..3 {
         fail(&mut balance, "a", 0);
@@ -451,29 +451,29 @@ fn drained_name_drains_at_its_next_address() {
 }
 
 #[track_caller]
-fn check_outdone(balance: &Balance, vhost: Option<&str>, names: &[&str]) {
+fn check_better_upstream(balance: &Balance, vhost: Option<&str>, names: &[&str]) {
     let has_better_upstream =
         |shown: &Snapshot| !balance.should_drain(shown.id, vhost) && balance.has_better_upstream(shown.id, vhost);
-    let outdone = balance.snapshot().into_iter().filter(has_better_upstream);
-    assert_eq!(outdone.map(|shown| shown.options.name).collect::<Vec<_>>(), names, "{vhost:?}");
+    let with_better = balance.snapshot().into_iter().filter(has_better_upstream);
+    assert_eq!(with_better.map(|shown| shown.options.name).collect::<Vec<_>>(), names, "{vhost:?}");
 }
 
 #[test]
 fn connections_to_one_that_is_down_are_left_for_one_that_is_up() {
     let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[]), upstream("c", 1, &["x"])]);
-    check_outdone(&balance, Some("/"), &[]);
+    check_better_upstream(&balance, Some("/"), &[]);
     for _ in 0..3 {
         fail(&mut balance, "a", 0);
         fail(&mut balance, "c", 0);
     }
-    check_outdone(&balance, Some("/"), &["a"]);
+    check_better_upstream(&balance, Some("/"), &["a"]);
     balance.drain(id(&balance, "b"));
     // Where no other upstream is up, an upstream connection that may work is better than none.
-    check_outdone(&balance, Some("/"), &[]);
-    check_outdone(&balance, Some("x"), &[]);
+    check_better_upstream(&balance, Some("/"), &[]);
+    check_better_upstream(&balance, Some("x"), &[]);
     balance.undrain(id(&balance, "b"));
     open(&mut balance, "a", 0);
-    check_outdone(&balance, Some("/"), &[]);
+    check_better_upstream(&balance, Some("/"), &[]);
 }
 
 #[test]
@@ -482,9 +482,9 @@ fn connections_to_a_reserve_are_left_when_another_one_is_up() {
     for _ in 0..3 {
         fail(&mut balance, "a", 0);
     }
-    check_outdone(&balance, None, &["a"]);
+    check_better_upstream(&balance, None, &["a"]);
     balance.checked(id(&balance, "a"), Ok(()), 0, 0);
-    check_outdone(&balance, None, &["spare", "other"]);
+    check_better_upstream(&balance, None, &["spare", "other"]);
 }
 
 #[test]
@@ -521,7 +521,7 @@ fn vhost_that_is_refused_somewhere_is_elsewhere_and_others_stay() {
     check_chosen(&balance, Some("x"), 125, &["a", "b"]);
     check_chosen(&balance, Some("y"), 0, &["a", "b"]);
     check_chosen(&balance, None, 0, &["a", "b"]);
-    check_outdone(&balance, Some("x"), &[]);
+    check_better_upstream(&balance, Some("x"), &[]);
     let shown = shown(&balance, "a");
     assert_eq!((shown.state, shown.consecutive_failure_count, shown.counters.failed), (State::Up, 0, 10));
     let refused = RefusedVhost { name: "x".to_owned(), text: "vhost is down".to_owned(), until_ms: 125 };
@@ -591,10 +591,10 @@ fn connections_stay_at_a_reserve_while_the_others_refuse_their_vhost() {
     let mut balance = balance(&[upstream("a", 1, &[]), upstream("spare", 0, &[])]);
     refuse(&mut balance, "a", "x", 0);
     check_chosen(&balance, Some("x"), 0, &["spare"]);
-    check_outdone(&balance, Some("x"), &[]);
-    check_outdone(&balance, Some("y"), &["spare"]);
+    check_better_upstream(&balance, Some("x"), &[]);
+    check_better_upstream(&balance, Some("y"), &["spare"]);
     open_in(&mut balance, "a", "x", 125);
-    check_outdone(&balance, Some("x"), &["spare"]);
+    check_better_upstream(&balance, Some("x"), &["spare"]);
 }
 
 #[test]

@@ -228,7 +228,7 @@ fn balance_options(values: &Values) -> balance::Options {
         backoff_min_ms: time_ms("proxy.back_off.min"),
         backoff_max_ms: time_ms("proxy.back_off.max"),
         // An attempt ends with the login, or with the end of one of these.
-        attempt_patience_ms: time_ms("proxy.connect_timeout") + time_ms("proxy.upstream_connections.handshake_timeout"),
+        attempt_timeout_ms: time_ms("proxy.connect_timeout") + time_ms("proxy.upstream_connections.handshake_timeout"),
         check_interval_ms: time_ms("proxy.health_check.interval"),
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Gate {
 
 /// A client's place.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Permit {
     gate: Arc<Gate>,
     address: Option<IpAddr>,
     user: Option<String>,
@@ -41,9 +41,9 @@ impl Gate {
     }
 
     /// A client has connected. It has no address over a Unix-domain socket.
-    pub(crate) fn arrive(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Seat, Refusal> {
+    pub(crate) fn arrive(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Permit, Refusal> {
         self.guard.lock().arrive(address, self.now_ms())?;
-        Ok(Seat { gate: self.clone(), address, user: None })
+        Ok(Permit { gate: self.clone(), address, user: None })
     }
 
     /// Has old entries forgotten, and says what would have been refused.
@@ -63,7 +63,7 @@ impl Gate {
     }
 }
 
-impl Seat {
+impl Permit {
     /// It has logged in.
     pub(crate) fn log_in(&mut self, user: &str) -> Result<(), Refusal> {
         if self.user.is_none() {
@@ -86,7 +86,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Permit {
     fn drop(&mut self) {
         let now_ms = self.gate.now_ms();
         self.gate.guard.lock().leave(self.address, self.user.as_deref(), now_ms);

@@ -54,8 +54,12 @@ pub(super) fn render(
             "Times that a client got a channel that another one had before.",
             counters.channels_reused,
         ),
-        ("connections_dialled_total", "Upstream connections that were wanted.", counters.lines_dialled),
-        ("connections_lost_total", "Upstream connections that could not be opened, or were lost.", counters.lines_lost),
+        ("connections_dialled_total", "Upstream connections that were wanted.", counters.connections_dialled),
+        (
+            "connections_lost_total",
+            "Upstream connections that could not be opened, or were lost.",
+            counters.connections_lost,
+        ),
         ("clients_moved_total", "Clients that got an upstream connection of their own.", counters.moved),
         ("late_errors_total", "Publishes that failed after their client had disconnected.", counters.late_errors),
         (

@@ -161,18 +161,18 @@ impl Service {
     }
 
     /// Waits until all clients have gone by themselves, or for so long; `None` for as long as it takes.
-    pub async fn wait_for_clients(&self, patience: Option<Duration>) {
-        let until = patience.map(|patience| Instant::now() + patience);
+    pub async fn wait_for_clients(&self, timeout: Option<Duration>) {
+        let until = timeout.map(|timeout| Instant::now() + timeout);
         while until.is_none_or(|until| Instant::now() < until) && self.handle.client_count().await > 0 {
             tokio::time::sleep(LOOK).await;
         }
     }
 
     /// Tells all clients that their connection is closed, and waits so long for them to agree; `None` for as long as it takes.
-    pub async fn close_clients(&self, patience: Option<Duration>) {
+    pub async fn close_clients(&self, timeout: Option<Duration>) {
         let refusal = Refusal::new(amqp::ReplyCode::ConnectionForced, "the proxy is being stopped");
         self.handle.tell(|| Command::CloseClients(refusal.clone()));
-        self.wait_for_clients(patience).await;
+        self.wait_for_clients(timeout).await;
     }
 
     /// Closes connections to upstreams as soon as what clients have published over them is confirmed, and waits for that for a while.

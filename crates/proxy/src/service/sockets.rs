@@ -87,8 +87,8 @@ fn poll_carry(
                 return Poll::Ready(Ok(()));
             }
             // A peer that takes nothing any more is not waited for long, nor one that goes on talking.
-            let patience = ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(END_TIMEOUT)));
-            return patience.as_mut().poll(cx).map(|()| match is_ended {
+            let timeout = ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(END_TIMEOUT)));
+            return timeout.as_mut().poll(cx).map(|()| match is_ended {
                 true => Ok(()),
                 false => Err(io::ErrorKind::TimedOut.into()),
             });

@@ -215,16 +215,16 @@ impl Upstreams {
         self.started_at.elapsed().as_millis() as u64
     }
 
-    /// Connects to an upstream of this vhost. Goes on until there is one, or for so long; then says what went wrong last. `troubled` is
+    /// Connects to an upstream of this vhost. Goes on until there is one, or for so long; then says what went wrong last. `on_failure` is
     /// told what goes wrong meanwhile.
     pub(crate) async fn dial(
         &self,
         vhost: Option<&str>,
         client: Option<SocketAddr>,
-        patience: Duration,
-        troubled: impl Fn(&str),
+        timeout: Duration,
+        on_failure: impl Fn(&str),
     ) -> Result<DialedConnection, String> {
-        let (until, mut tried, mut last_error) = (Instant::now() + patience, Vec::new(), None);
+        let (until, mut tried, mut last_error) = (Instant::now() + timeout, Vec::new(), None);
         loop {
             let change_count = self.change_count();
             let at_ms = match self.choose(vhost, &tried) {
@@ -239,7 +239,7 @@ impl Upstreams {
                     }
                     Err(error) => {
                         self.failed(id, vhost, &error);
-                        troubled(&error);
+                        on_failure(&error);
                         tried.push(id);
                         last_error = Some(error);
                         continue;
@@ -254,7 +254,7 @@ impl Upstreams {
             if last_error.is_none()
                 && let Some(text) = self.refusal_of(vhost)
             {
-                troubled(&text);
+                on_failure(&text);
                 last_error = Some(text);
             }
             if Instant::now() + pause >= until {
@@ -428,8 +428,8 @@ impl KnownUpstream {
     }
 
     /// An upstream's name, where there is something to tell of it.
-    fn name_if(&self, id: UpstreamId, is_told: bool) -> Option<String> {
-        is_told.then(|| self.balance.options_of(id).map(|options| options.name.clone())).flatten()
+    fn name_if(&self, id: UpstreamId, is_named: bool) -> Option<String> {
+        is_named.then(|| self.balance.options_of(id).map(|options| options.name.clone())).flatten()
     }
 }
 

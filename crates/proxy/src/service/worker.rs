@@ -17,7 +17,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::command::Command;
 use super::files::{FileInUse, Files};
-use super::gate::{Gate, Seat};
+use super::gate::{Gate, Permit};
 use super::log;
 use super::sockets::{Party, carry};
 use super::upstreams::{DialedConnection, Upstreams};
@@ -49,7 +49,7 @@ pub(crate) struct Worker {
     gate: Arc<Gate>,
     files: Arc<Files>,
     /// How long upstreams are dialled, as operators said last.
-    dial_patience: Cell<Duration>,
+    dial_timeout: Cell<Duration>,
     /// How long a client may take to say what comes before TLS.
     handshake_timeout: Cell<Duration>,
     spool: Option<Arc<Spool>>,
@@ -71,7 +71,7 @@ impl Drop for Whole {
 /// A client, as the shell knows it.
 struct Guest {
     peer: SocketAddr,
-    lease: Seat,
+    lease: Permit,
 }
 
 /// Where an upstream connection leads.
@@ -100,7 +100,7 @@ pub(crate) fn run(
         board.set_spool(spool.clone());
     }
     let worker = Rc::new(Worker {
-        dial_patience: Cell::default(),
+        dial_timeout: Cell::default(),
         handshake_timeout: Cell::default(),
         board: RefCell::new(board),
         scratch: RefCell::new(vec![0; READ_LEN].into_boxed_slice()),
@@ -157,7 +157,7 @@ impl Worker {
 
     /// Goes by these options from now on.
     fn configure(&self, options: Options) {
-        self.dial_patience.set(Duration::from_millis(options.upstream_wait_ms));
+        self.dial_timeout.set(Duration::from_millis(options.upstream_wait_ms));
         self.handshake_timeout.set(Duration::from_millis(options.handshake_timeout_ms));
         self.board.borrow_mut().set_options(options);
     }
@@ -230,9 +230,9 @@ impl Worker {
         let _whole = Whole;
         let _file = self.files.take();
         let client = client.and_then(|client| self.peer_of(client));
-        let troubled = |why: &str| self.with_board(|board, _| board.dial_failed(id, why));
+        let on_failure = |why: &str| self.with_board(|board, _| board.dial_failed(id, why));
         let DialedConnection { upstream, name, mut stream, change_count } =
-            match self.upstreams.dial(vhost.as_deref(), client, self.dial_patience.get(), troubled).await {
+            match self.upstreams.dial(vhost.as_deref(), client, self.dial_timeout.get(), on_failure).await {
                 Ok(dialled) => dialled,
                 Err(error) => return self.with_board(|board, now_ms| board.upstream_lost(id, &error, now_ms)),
             };

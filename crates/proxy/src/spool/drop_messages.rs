@@ -8,7 +8,7 @@ use amqp::method::decode_publish;
 use model::ids::{QueueId, QueueSeq};
 use store::RecordBatch;
 
-use super::spool_queue::{Gone, SpoolQueue};
+use super::spool_queue::{Removal, SpoolQueue};
 use super::stored_message::kept_at_ms;
 use super::{NextPublish, Publish, Spool, State};
 
@@ -102,7 +102,7 @@ impl Spool {
         &self,
         state: &mut State,
         id: QueueId,
-        leave: impl FnOnce(&mut SpoolQueue, &mut RecordBatch) -> Gone,
+        leave: impl FnOnce(&mut SpoolQueue, &mut RecordBatch) -> Removal,
     ) -> u64 {
         let count = self.drop_from(state, id, leave);
         state.counters.dropped += count;
@@ -137,7 +137,7 @@ impl Spool {
                 }
                 let count = self.drop_from(state, id, |spool_queue, batch| spool_queue.settle(&[seq], batch));
                 state.counters.expired += count;
-                self.tell_who_waits(state, id);
+                self.wake_waiters(state, id);
             }
         }
     }
@@ -147,7 +147,7 @@ impl Spool {
         &self,
         state: &mut State,
         id: QueueId,
-        leave: impl FnOnce(&mut SpoolQueue, &mut RecordBatch) -> Gone,
+        leave: impl FnOnce(&mut SpoolQueue, &mut RecordBatch) -> Removal,
     ) -> u64 {
         let Some(spool_queue) = state.spool_queues.get_mut(&id) else { return 0 };
         let before = (spool_queue.count(), spool_queue.len());

@@ -66,7 +66,7 @@ pub struct Options {
 
 /// What was kept of a user and vhost, and what becomes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum Backlog {
     /// Nothing.
     Nothing,
     /// So little, and it is being sent on: it is worth waiting for.
@@ -253,7 +253,7 @@ impl Spool {
         self.changed.0.subscribe()
     }
 
-    /// How often a queue was empty and then was not. While it is the same, a user and vhost of which [nothing](Held::Nothing) was kept
+    /// How often a queue was empty and then was not. While it is the same, a user and vhost of which [nothing](Backlog::Nothing) was kept
     /// still have nothing there.
     #[must_use]
     pub(crate) fn filled_count(&self) -> u64 {
@@ -261,17 +261,17 @@ impl Spool {
     }
 
     /// What is kept of this user and vhost.
-    pub fn holds(&self, user: &str, vhost: &str, now_ms: u64) -> Held {
+    pub fn holds(&self, user: &str, vhost: &str, now_ms: u64) -> Backlog {
         if self.count.load(Ordering::Acquire) == 0 {
-            return Held::Nothing;
+            return Backlog::Nothing;
         }
         let state = self.state.lock();
         let Some(spool_queue) = state.spool_queue(user, vhost).filter(|spool_queue| spool_queue.count() > 0) else {
-            return Held::Nothing;
+            return Backlog::Nothing;
         };
         let is_little = spool_queue.count() <= SPOOL_FEW_COUNT && spool_queue.len() <= SPOOL_FEW_LEN;
         let is_moving = spool_queue.is_sending && now_ms < spool_queue.moved_ms + SPOOL_MOVING_MS;
-        if is_little && is_moving { Held::Little } else { Held::Much }
+        if is_little && is_moving { Backlog::Little } else { Backlog::Much }
     }
 
     /// Whether a message, or one that was kept before it, is there still.
@@ -417,7 +417,7 @@ impl Spool {
         let count = self.drop_from(&mut state, id, |spool_queue, batch| spool_queue.settle(seqs, batch));
         let counter = if is_refused { &mut state.counters.refused } else { &mut state.counters.sent_on };
         *counter += count;
-        self.tell_who_waits(&mut state, id);
+        self.wake_waiters(&mut state, id);
     }
 
     /// These were not sent on: they are next again.
@@ -435,7 +435,7 @@ impl Spool {
     }
 
     /// Clients that wait for a queue to be empty, or for room, look again.
-    fn tell_who_waits(&self, state: &mut State, id: QueueId) {
+    fn wake_waiters(&self, state: &mut State, id: QueueId) {
         let is_empty = state.spool_queues.get(&id).is_none_or(|spool_queue| spool_queue.count() == 0);
         if std::mem::take(&mut state.is_room_wanted) || is_empty {
             self.tell();

@@ -75,7 +75,7 @@ impl QueueOwner for SpoolResidents {
         self.with_spool_queue(queue, std::iter::empty(), |spool_queue, _| {
             let lost_count = spool_queue.queue.lose(&loaded.load, &loaded.lost);
             let answered = spool_queue.queue.loaded(&loaded.load, entries, loaded.next_slot, &mut Effects::default());
-            tell_lost(lost_count + answered);
+            warn_lost(lost_count + answered);
         });
         if let Some(spool) = self.0.upgrade() {
             spool.tell();
@@ -94,12 +94,12 @@ impl QueueOwner for SpoolResidents {
     fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[MovedMessage]) {
         let places = moved.iter().map(|moved| moved.to);
         self.with_spool_queue(queue, places, |spool_queue, dead| {
-            tell_lost(spool_queue.queue.move_ranges(from, moved, dead))
+            warn_lost(spool_queue.queue.move_ranges(from, moved, dead))
         });
     }
 }
 
-fn tell_lost(count: u64) {
+fn warn_lost(count: u64) {
     if count > 0 {
         tracing::error!(count, "stored messages lost to a damaged file");
     }

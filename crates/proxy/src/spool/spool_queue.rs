@@ -133,20 +133,20 @@ impl SpoolQueue {
     }
 
     /// Takes messages that are under way out for good.
-    pub(super) fn settle(&mut self, seqs: &[QueueSeq], batch: &mut RecordBatch) -> Gone {
+    pub(super) fn settle(&mut self, seqs: &[QueueSeq], batch: &mut RecordBatch) -> Removal {
         self.front_kept_ms = None;
         let mut settled = Vec::new();
         self.queue.settle(seqs, &mut settled);
         for (seq, _) in &settled {
             batch.settle(self.id, *seq, *seq);
         }
-        Gone { places: places(&settled), ranges: Vec::new() }
+        Removal { places: places(&settled), ranges: Vec::new() }
     }
 
     /// Takes all out for good, what is under way too.
-    pub(super) fn clear(&mut self, batch: &mut RecordBatch) -> Gone {
+    pub(super) fn clear(&mut self, batch: &mut RecordBatch) -> Removal {
         self.front_kept_ms = None;
-        let Some(first) = self.first() else { return Gone::default() };
+        let Some(first) = self.first() else { return Removal::default() };
         let mut settled = Vec::new();
         self.queue.drain_unacked(&mut settled);
         let mut purged = PurgedMessages::default();
@@ -155,7 +155,7 @@ impl SpoolQueue {
         // Nothing else is between them.
         batch.settle(self.id, first, QueueSeq(self.queue.next_seq().0 - 1));
         settled.append(&mut purged.messages);
-        Gone { places: places(&settled), ranges: purged.ranges }
+        Removal { places: places(&settled), ranges: purged.ranges }
     }
 
     pub(super) fn report(&self) -> SpoolQueueReport {
@@ -170,9 +170,9 @@ impl SpoolQueue {
     }
 }
 
-/// What has left a queue, as the store is told.
+/// What was removed from a queue, for the store.
 #[derive(Debug, Default)]
-pub(super) struct Gone {
+pub(super) struct Removal {
     pub(super) places: Vec<Place>,
     pub(super) ranges: Vec<PagedRange>,
 }

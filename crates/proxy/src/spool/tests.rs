@@ -59,23 +59,23 @@ fn what_is_kept_comes_in_order_to_whom_it_belongs() {
     spool.put_back(job.spool_queue, &[first.0]);
     assert_eq!(next(&spool, job.spool_queue).unwrap(), first);
     spool.settle(job.spool_queue, &[first.0], false, 0);
-    assert_eq!(spool.holds("ann", "/", 0), Held::Much, "it is not being sent yet");
+    assert_eq!(spool.holds("ann", "/", 0), Backlog::Much, "it is not being sent yet");
     spool.sends(job.spool_queue, 0);
-    assert_eq!(spool.holds("ann", "/", 0), Held::Little);
+    assert_eq!(spool.holds("ann", "/", 0), Backlog::Little);
     assert_eq!(next(&spool, job.spool_queue).unwrap(), second);
     spool.settle(job.spool_queue, &[second.0], true, 0);
-    assert_eq!((spool.holds("ann", "/", 0), spool.holds("bob", "/", 0)), (Held::Nothing, Held::Much));
+    assert_eq!((spool.holds("ann", "/", 0), spool.holds("bob", "/", 0)), (Backlog::Nothing, Backlog::Much));
     let counters = spool.report().counters;
     assert_eq!(counters, Counters { kept: 3, sent_on: 1, refused: 1, ..Counters::default() });
 }
 
 #[test]
-fn of_whom_nothing_is_kept_that_is_so_until_a_shelf_is_filled() {
+fn nothing_is_stored_for_a_user_until_a_queue_is_filled() {
     let spool = open(&SimDisk::new(1), 1 << 20);
     spool.keep("bob", "/", &[b"x"], 0).unwrap();
     let before = spool.filled_count();
     spool.keep("bob", "/", &[b"y"], 0).unwrap();
-    assert_eq!((spool.holds("ann", "/", 0), spool.filled_count()), (Held::Nothing, before), "it was not empty");
+    assert_eq!((spool.holds("ann", "/", 0), spool.filled_count()), (Backlog::Nothing, before), "it was not empty");
     spool.keep("ann", "/", &[b"z"], 0).unwrap();
     assert_ne!(spool.filled_count(), before);
     spool.drop_all("ann", "/");
@@ -182,7 +182,7 @@ fn an_operator_drops_all_that_is_kept_of_a_user_and_vhost() {
     changes.borrow_and_update();
     assert_eq!((spool.drop_all("ann", "/"), spool.drop_all("ann", "/"), spool.drop_all("eve", "/")), (2, 0, 0));
     assert!(changes.has_changed().unwrap(), "who waits for room looks again");
-    assert_eq!(spool.holds("ann", "/", 0), Held::Nothing);
+    assert_eq!(spool.holds("ann", "/", 0), Backlog::Nothing);
     spool.keep("ann", "/", &[&[4; 300]], 0).unwrap();
     assert!(!spool.holds_up_to("ann", "/", QueueSeq(under_way.0 + 1)), "no channel waits for what was dropped");
     // What is heard of it late changes nothing.
@@ -331,13 +331,13 @@ fn only_what_goes_on_and_is_little_is_worth_waiting_for() {
     }
     let job = spool.claim(0).unwrap();
     spool.sends(job.spool_queue, 0);
-    assert_eq!(spool.holds("ann", "/", SPOOL_MOVING_MS - 1), Held::Little);
-    assert_eq!(spool.holds("ann", "/", SPOOL_MOVING_MS), Held::Much, "nothing moves");
+    assert_eq!(spool.holds("ann", "/", SPOOL_MOVING_MS - 1), Backlog::Little);
+    assert_eq!(spool.holds("ann", "/", SPOOL_MOVING_MS), Backlog::Much, "nothing moves");
     let (seq, _) = next(&spool, job.spool_queue).unwrap();
     spool.settle(job.spool_queue, &[seq], false, 5_000);
-    assert_eq!(spool.holds("ann", "/", 5_001), Held::Little);
+    assert_eq!(spool.holds("ann", "/", 5_001), Backlog::Little);
     spool.keep("ann", "/", &[&vec![0; SPOOL_FEW_LEN as usize]], 5_000).unwrap();
-    assert_eq!(spool.holds("ann", "/", 5_001), Held::Much, "few, and long");
+    assert_eq!(spool.holds("ann", "/", 5_001), Backlog::Much, "few, and long");
 }
 
 #[test]
@@ -516,7 +516,7 @@ impl Life {
         let all: usize = expected.values().map(Vec::len).sum();
         assert_eq!(self.spool.report().count(), all as u64, "seed {seed}: other messages are counted than were kept");
         for (spool_queue, numbers) in expected {
-            let id = self.id_of(spool_queue).unwrap_or_else(|| panic!("seed {seed}: shelf {spool_queue:?} is gone"));
+            let id = self.id_of(spool_queue).unwrap_or_else(|| panic!("seed {seed}: queue {spool_queue:?} is gone"));
             let mut found = Vec::new();
             loop {
                 match next(&self.spool, id) {
@@ -526,7 +526,7 @@ impl Life {
                 }
             }
             let in_order: Vec<u64> = found.iter().map(|(_, frames)| number_of(frames)).collect();
-            assert_eq!(in_order, numbers, "seed {seed}, shelf {spool_queue:?}");
+            assert_eq!(in_order, numbers, "seed {seed}, queue {spool_queue:?}");
             self.spool.put_back(id, &found.iter().map(|(seq, _)| *seq).collect::<Vec<_>>());
         }
     }

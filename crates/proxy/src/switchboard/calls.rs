@@ -161,13 +161,13 @@ impl Switchboard {
             name_queue(&mut asked, name);
         }
         // Whether it was done is known by its answer, wanted or not.
-        let is_told = ask_for_answer(&mut asked);
+        let is_changed = ask_for_answer(&mut asked);
         channel.ask(is_answered);
         if let Method::QueueDeclare(declare) = method {
             channel.declare(declare.queue);
         }
         let connection = &mut self.connections[connection_id];
-        match name.is_some() || is_told {
+        match name.is_some() || is_changed {
             true => put_method(connection.output_mut().end(), at, &asked),
             false => connection.send_frames(at, raw),
         }
@@ -201,7 +201,7 @@ impl Switchboard {
         client.send(number, &channel::CloseOk);
         if let Some((connection, at)) = lease {
             self.release_lease(connection, at);
-            self.tell_blocked(id);
+            self.update_blocked(id);
         }
         FrameOutcome::Done(0)
     }

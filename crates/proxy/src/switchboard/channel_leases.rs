@@ -76,7 +76,7 @@ impl Switchboard {
         let client = &mut self.clients[id];
         client.stop_waiting();
         client.channel_mut(number)?.lease_to((connection_id, at), published);
-        self.tell_blocked(id);
+        self.update_blocked(id);
         Some((connection_id, at))
     }
 
@@ -148,7 +148,7 @@ impl Switchboard {
         let Some(channel) = self.clients[id].channel_mut(number) else { return };
         if let Some((connection, at)) = channel.return_lease() {
             self.release_lease(connection, at);
-            self.tell_blocked(id);
+            self.update_blocked(id);
         }
     }
 

@@ -62,7 +62,7 @@ pub(super) struct Client {
     channels: BTreeMap<u16, Channel>,
     /// Bytes of publishes that are not whole yet.
     held_len: usize,
-    is_told_blocked: bool,
+    knows_blocked: bool,
     /// Whether it has found no room in the spool.
     is_without_room: bool,
     joined_ms: u64,
@@ -129,7 +129,7 @@ impl Client {
             own: OwnConnection::default(),
             channels: BTreeMap::new(),
             held_len: 0,
-            is_told_blocked: false,
+            knows_blocked: false,
             is_without_room: false,
             joined_ms: now_ms,
             liveness: Liveness::new(now_ms),
@@ -183,7 +183,7 @@ impl Client {
         self.wait.what()
     }
 
-    /// Since when it has waited with patience that ends.
+    /// Since when its timeout runs.
     pub(super) fn waiting_since_ms(&self) -> Option<u64> {
         self.wait.since_ms()
     }
@@ -192,7 +192,7 @@ impl Client {
         self.wait.since_ms().is_some()
     }
 
-    /// It looks at its frame again when this has come. It waits from now on, unless it has waited with the same patience before.
+    /// It looks at its frame again when this has come. It waits from now on, unless a timeout of the same kind runs already.
     pub(super) fn wait_for(&mut self, what: Waits, now_ms: u64) {
         self.wait.begin(what, now_ms);
     }
@@ -204,18 +204,18 @@ impl Client {
 
     /// It has what it waited for.
     pub(super) fn stop_waiting(&mut self) {
-        self.wait.end_patience();
+        self.wait.end_timeout();
     }
 
-    /// It has what it waited for. Its patience with the handshake has not run meanwhile.
+    /// It has what it waited for. The timeout of the handshake has not run meanwhile.
     pub(super) fn stop_waiting_in_handshake(&mut self, now_ms: u64) {
-        if let Some(since_ms) = self.wait.end_patience() {
+        if let Some(since_ms) = self.wait.end_timeout() {
             self.joined_ms += now_ms.saturating_sub(since_ms);
         }
     }
 
-    pub(super) fn renew_patience(&mut self, now_ms: u64) {
-        self.wait.renew_patience(now_ms);
+    pub(super) fn restart_timeout(&mut self, now_ms: u64) {
+        self.wait.restart_timeout(now_ms);
     }
 
     /// Whether its handshake has taken so long.
@@ -377,7 +377,7 @@ impl Client {
 
     /// Notes whether it is told that upstream connections of its take no publishes. Whether that is news.
     pub(super) fn note_blocked(&mut self, is_blocked: bool) -> bool {
-        std::mem::replace(&mut self.is_told_blocked, is_blocked) != is_blocked
+        std::mem::replace(&mut self.knows_blocked, is_blocked) != is_blocked
     }
 
     /// Its heartbeat. `None` where it was silent for two of them; else whether it was said.

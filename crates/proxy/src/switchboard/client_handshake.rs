@@ -204,7 +204,7 @@ impl Switchboard {
         true
     }
 
-    /// A client has what it waited for. Its own patience has not run meanwhile.
+    /// A client has what it waited for. The timeout of its handshake has not run meanwhile.
     pub(super) fn stop_waiting(&mut self, id: ClientId) {
         let now_ms = self.now_ms;
         self.clients[id].stop_waiting_in_handshake(now_ms);

@@ -48,8 +48,8 @@ impl Switchboard {
         // A second close is answered, and changes nothing else.
         if !matches!(client.phase(), Phase::Parting { .. }) {
             let silence_ms = Some(u64::from(client.heartbeat_s()) * 1000).filter(|silence_ms| *silence_ms > 0);
-            let patience_ms = silence_ms.map_or(PARTING_TIMEOUT_MS, |silence_ms| silence_ms.min(PARTING_TIMEOUT_MS));
-            client.enter(Phase::Parting { until_ms: self.now_ms + patience_ms });
+            let timeout_ms = silence_ms.map_or(PARTING_TIMEOUT_MS, |silence_ms| silence_ms.min(PARTING_TIMEOUT_MS));
+            client.enter(Phase::Parting { until_ms: self.now_ms + timeout_ms });
         }
         client.wake();
         self.effects.client_changed(id);
@@ -92,7 +92,7 @@ impl Switchboard {
         let connection = &mut self.connections[id];
         let was_wanted = !matches!(connection.phase(), UpstreamPhase::Closing { .. } | UpstreamPhase::Over);
         if was_wanted || connection.closed_with().is_some() {
-            self.counters.lines_lost += 1;
+            self.counters.connections_lost += 1;
         }
         let was_refused = connection.closed_with().is_some();
         let (usage, login, waiters) = (connection.usage(), connection.login(), connection.take_waiters());
@@ -120,7 +120,7 @@ impl Switchboard {
             ConnectionUse::Shared(pool, kind) => {
                 if self.connections[id].has_opened() {
                     // Up to now it was let in.
-                    self.tell_accepted(pool);
+                    self.report_accepted(pool);
                 }
                 let pool = self.pools.pool(pool);
                 if pool.lane(kind).forget(id) {
@@ -198,7 +198,7 @@ impl Switchboard {
             self.close_client(id, refusal);
             return;
         }
-        self.tell_blocked(id);
+        self.update_blocked(id);
         if matches!(self.clients[id].waits(), Waits::Quiet | Waits::Room) {
             self.wake_queue.push(id);
         }

@@ -12,9 +12,9 @@ pub struct Counters {
     /// Channels given to a client that another one had before.
     pub channels_reused: u64,
     /// Upstream connections dialled.
-    pub lines_dialled: u64,
+    pub connections_dialled: u64,
     /// Upstream connections that could not be opened, or were lost.
-    pub lines_lost: u64,
+    pub connections_lost: u64,
     /// Clients that got an upstream connection of their own.
     pub moved: u64,
     /// Errors of publishes whose client had gone.
@@ -41,8 +41,8 @@ impl Counters {
             published,
             channels_opened,
             channels_reused,
-            lines_dialled,
-            lines_lost,
+            connections_dialled,
+            connections_lost,
             moved,
             late_errors,
             late_returns,
@@ -56,8 +56,8 @@ impl Counters {
         self.published += published;
         self.channels_opened += channels_opened;
         self.channels_reused += channels_reused;
-        self.lines_dialled += lines_dialled;
-        self.lines_lost += lines_lost;
+        self.connections_dialled += connections_dialled;
+        self.connections_lost += connections_lost;
         self.moved += moved;
         self.late_errors += late_errors;
         self.late_returns += late_returns;

@@ -44,7 +44,7 @@ impl Switchboard {
             }
         }
         self.clients[id].move_channels(channels);
-        self.tell_blocked(id);
+        self.update_blocked(id);
         self.effects.upstream_changed(connection);
         true
     }

@@ -62,7 +62,7 @@ impl Switchboard {
     }
 
     pub(super) fn dial(&mut self, connection: UpstreamConnection) -> UpstreamConnectionId {
-        self.counters.lines_dialled += 1;
+        self.counters.connections_dialled += 1;
         self.pools.retain_login(connection.login());
         let (client, vhost) = (connection.owner(), connection.vhost().cloned());
         let id = self.connections.insert(connection);

@@ -93,9 +93,9 @@ pub(crate) fn says_no_access(code: u16, text: &str) -> bool {
 /// Whether an upstream refuses every user for now with these words, or every user in a vhost, so that another one may let them in: it is
 /// being stopped, has as many connections as it takes, or the vhost is down there.
 pub(crate) fn says_not_here(code: u16, text: &str) -> bool {
-    let is_trouble =
+    let is_upstream_fault =
         [ReplyCode::ConnectionForced, ReplyCode::InternalError].iter().any(|last_error| last_error.code() == code);
-    is_trouble || is_node_full(text)
+    is_upstream_fault || is_node_full(text)
 }
 
 /// Whether these are words about one vhost where they come after a login was accepted and before the connection is open: others may be well

@@ -15,7 +15,7 @@ use super::lane::Kind;
 use super::upstream_connection::UpstreamConnection;
 use super::wait::Waits;
 use super::{ClientId, Switchboard};
-use crate::spool::{Held, Spool};
+use crate::spool::{Backlog, Spool};
 
 /// Where a publish goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,13 +71,13 @@ impl Switchboard {
         let is_let_in = pool.is_away() || pool.check().accepted_ms().is_some();
         let is_token = login.has_token();
         let held = spool.holds(login.user(), pool.vhost(), self.now_ms);
-        self.pools.pool(pool_id).set_unheld_at((held == Held::Nothing).then_some(filled_count));
+        self.pools.pool(pool_id).set_unheld_at((held == Backlog::Nothing).then_some(filled_count));
         match held {
-            Held::Nothing if !is_away || has_lease => PublishRoute::UpstreamConnection,
+            Backlog::Nothing if !is_away || has_lease => PublishRoute::UpstreamConnection,
             _ if !is_let_in || is_token => PublishRoute::UpstreamConnection,
             // What is on its way already must not be overtaken.
             _ if has_lease && !self.is_channel_quiet(id, number) => PublishRoute::Behind(Waits::Quiet),
-            Held::Little if !is_away => PublishRoute::Behind(Waits::SpoolEnd),
+            Backlog::Little if !is_away => PublishRoute::Behind(Waits::SpoolEnd),
             _ => PublishRoute::Spool,
         }
     }
@@ -142,7 +142,7 @@ impl Switchboard {
     }
 
     /// An upstream has let a pool's login in. By a token nothing was kept, and what was is not to be sent on with one.
-    pub(super) fn tell_accepted(&mut self, pool_id: PoolId) {
+    pub(super) fn report_accepted(&mut self, pool_id: PoolId) {
         let (pool, login) = self.pools.with_login(pool_id);
         if let Some(spool) = self.spool.get().filter(|_| !login.has_token()) {
             spool.accepted(login.user(), login.secret(), pool.vhost(), self.now_ms);
@@ -150,7 +150,7 @@ impl Switchboard {
     }
 
     /// An upstream does not let a login in; or not there, if a vhost is named.
-    pub(super) fn tell_refused(&mut self, login_id: LoginId, vhost: Option<&str>) {
+    pub(super) fn report_refused(&mut self, login_id: LoginId, vhost: Option<&str>) {
         if let Some(spool) = self.spool.get() {
             let login = self.pools.login(login_id);
             spool.refused(login.user(), login.secret(), vhost);

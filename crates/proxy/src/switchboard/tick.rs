@@ -1,4 +1,4 @@
-//! What time brings: heartbeats, patience that ends, upstream connections that no client uses.
+//! What time brings: heartbeats, timeouts, upstream connections that no client uses.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Switchboard {
     fn tick_client(&mut self, id: ClientId) {
         let now_ms = self.now_ms;
         let waits = self.clients[id].waits();
-        let patience_ms = match waits {
+        let timeout_ms = match waits {
             Waits::Quiet | Waits::Room | Waits::Answer => UNCONFIRMED_TIMEOUT_MS,
             _ => self.options.upstream_wait_ms,
         };
@@ -51,7 +51,7 @@ impl Switchboard {
         // though not for ever.
         let is_patient = is_in_alarm || matches!(waits, Waits::Room | Waits::Answer | Waits::Nothing);
         if is_patient && !client.has_ended() && client.is_running() {
-            client.renew_patience(now_ms);
+            client.restart_timeout(now_ms);
         }
         match client.phase() {
             Phase::Handshake(_) if !client.is_waiting() => {
@@ -83,8 +83,8 @@ impl Switchboard {
             _ => {}
         }
         let since_ms = client.waiting_since_ms().max(client.ended_ms());
-        if since_ms.is_some_and(|since_ms| now_ms >= since_ms + patience_ms) {
-            self.give_up(id, patience_ms);
+        if since_ms.is_some_and(|since_ms| now_ms >= since_ms + timeout_ms) {
+            self.give_up(id, timeout_ms);
             return;
         }
         self.note_away(id);
@@ -130,7 +130,7 @@ impl Switchboard {
             _ => "no upstream connection",
         };
         let text = format!("{what} within {waited_s} s");
-        let (told, in_full) = match last_error {
+        let (for_client, for_log) = match last_error {
             None => (text.clone(), text),
             // A client that is not logged in is not to learn where upstreams are.
             Some(last_error) if pool.is_none() => {
@@ -145,10 +145,10 @@ impl Switchboard {
             // It expects nothing but to be let in.
             self.end_client(id);
         } else {
-            self.close_client(id, &Refusal::new(ReplyCode::ConnectionForced, &told));
+            self.close_client(id, &Refusal::new(ReplyCode::ConnectionForced, &for_client));
         }
         let user = login.map_or_else(|| "".into(), |login| self.pools.login(login).user().clone());
-        self.effects.gave_up(user, in_full);
+        self.effects.gave_up(user, for_log);
     }
 
     fn beat_client(&mut self, id: ClientId) {

@@ -95,11 +95,11 @@ impl Switchboard {
         let Some(login) = self.clients[id].login() else { return };
         let user = self.pools.login(login).user().to_string();
         self.effects.log(Notice::LoginRefused { user, text: refusal.text() });
-        let told = if refusal.code == ReplyCode::AccessRefused.code() {
+        let shown = if refusal.code == ReplyCode::AccessRefused.code() {
             Violation::secret_refused().into()
         } else {
             refusal.clone()
         };
-        self.close_client(id, &Refusal { class_id: 10, method_id: 70, ..told });
+        self.close_client(id, &Refusal { class_id: 10, method_id: 70, ..shown });
     }
 }

@@ -105,7 +105,7 @@ impl Switchboard {
             }
             Method::ConnectionBlocked(blocked) => {
                 self.connections[id].set_blocked(Some(blocked.reason));
-                self.tell_users(id);
+                self.update_blocked_clients(id);
             }
             Method::ConnectionUnblocked(_) => {
                 let connection = &mut self.connections[id];
@@ -115,7 +115,7 @@ impl Switchboard {
                     // The client that waits longest comes first.
                     self.wake_queue.extend(waiters);
                 }
-                self.tell_users(id);
+                self.update_blocked_clients(id);
             }
             Method::ConnectionUpdateSecretOk(_) => {
                 if let ConnectionUse::Own(client) = self.connections[id].usage() {
@@ -138,7 +138,7 @@ impl Switchboard {
     }
 
     /// Tells those that have a channel on this upstream connection whether it takes publishes.
-    fn tell_users(&mut self, id: UpstreamConnectionId) {
+    fn update_blocked_clients(&mut self, id: UpstreamConnectionId) {
         let connection = &self.connections[id];
         let mut users: Vec<ClientId> = match connection.usage() {
             ConnectionUse::Own(client) => vec![client],
@@ -147,7 +147,7 @@ impl Switchboard {
         users.sort_unstable();
         users.dedup();
         for client in users {
-            self.tell_blocked(client);
+            self.update_blocked(client);
         }
     }
 
@@ -323,12 +323,12 @@ impl Switchboard {
         };
         let client = &mut self.clients[client_id];
         let Some(channel) = client.channel_mut(number) else { return };
-        let (held_len, is_told) = channel.fail();
+        let (held_len, was_open) = channel.fail();
         client.let_go(held_len);
-        if is_told {
+        if was_open {
             client.send(number, &refusal.to_channel());
         }
-        self.tell_blocked(client_id);
+        self.update_blocked(client_id);
         self.effects.client_changed(client_id);
         self.wake_if(client_id, |waits| matches!(waits, Waits::Quiet | Waits::Answer | Waits::Room));
     }

@@ -122,13 +122,13 @@ impl Switchboard {
                     self.pools.pool(pool_id).set_away(false);
                     self.wake_spool_waiters();
                 }
-                self.tell_accepted(pool_id);
+                self.report_accepted(pool_id);
                 self.pool_accepted(pool_id, now_ms);
             }
             ConnectionUse::Check(pool_id) => {
                 self.connections[id].disown();
                 self.pools.pool(pool_id).check_mut().end();
-                self.tell_accepted(pool_id);
+                self.report_accepted(pool_id);
                 self.pool_accepted(pool_id, now_ms);
                 self.close_connection(id);
             }
@@ -178,7 +178,7 @@ impl Switchboard {
         let is_login_bad = !has_logged_in && refusal.code == amqp::ReplyCode::AccessRefused.code();
         if is_login_bad {
             self.pools.login(login_id).refuse();
-            self.tell_refused(login_id, None);
+            self.report_refused(login_id, None);
         }
         if is_login_bad || matches!(usage, ConnectionUse::Login(_)) {
             for client in self.pools.login(login_id).check_mut().take_waiters() {
@@ -224,7 +224,7 @@ impl Switchboard {
         if is_about_access(refusal) {
             pool.set_away(false);
             let (login, vhost) = (pool.login(), pool.vhost().clone());
-            self.tell_refused(login, Some(&vhost));
+            self.report_refused(login, Some(&vhost));
         }
         let pool = self.pools.pool(pool_id);
         let mut refused = pool.check_mut().take_waiters();

@@ -1,4 +1,4 @@
-//! What a client waits for, and with which patience.
+//! What a client waits for, and with which timeout.
 
 use super::lane::Kind;
 
@@ -25,22 +25,22 @@ pub(super) enum Waits {
 }
 
 impl Waits {
-    /// With which patience that is waited for.
-    fn patience(self) -> Option<Patience> {
+    /// With which timeout.
+    fn timeout(self) -> Option<TimeoutKind> {
         match self {
             Waits::Nothing => None,
             Waits::Login | Waits::Pool(_) | Waits::OwnConnection | Waits::SpoolRoom | Waits::SpoolEnd => {
-                Some(Patience::Upstream)
+                Some(TimeoutKind::Upstream)
             }
-            Waits::Quiet => Some(Patience::Quiet),
-            Waits::Room | Waits::Answer => Some(Patience::Turn),
+            Waits::Quiet => Some(TimeoutKind::Quiet),
+            Waits::Room | Waits::Answer => Some(TimeoutKind::Turn),
         }
     }
 }
 
-/// Whose patience it is that a client has: how long it has waited for one thing says nothing of another.
+/// Which timeout a wait has: how long a client has waited for one thing says nothing about another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Patience {
+enum TimeoutKind {
     /// For upstreams: an upstream connection, a word on a login, room in the spool.
     Upstream,
     /// For confirms and answers.
@@ -54,30 +54,30 @@ enum Patience {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wait {
     what: Waits,
-    /// With which patience it has waited since when. It outlasts `what`: a client that looks again and waits on has waited all along.
-    patience: Option<(Patience, u64)>,
+    /// The kind, and since when. It outlasts `what`: a client that looks again and waits on has waited all along.
+    timeout: Option<(TimeoutKind, u64)>,
 }
 
 impl Wait {
     pub(super) fn new() -> Self {
-        Wait { what: Waits::Nothing, patience: None }
+        Wait { what: Waits::Nothing, timeout: None }
     }
 
     pub(super) fn what(&self) -> Waits {
         self.what
     }
 
-    /// Since when it has waited with patience that ends.
+    /// Since when its timeout runs.
     pub(super) fn since_ms(&self) -> Option<u64> {
-        self.patience.map(|(_, since_ms)| since_ms)
+        self.timeout.map(|(_, since_ms)| since_ms)
     }
 
-    /// It waits for this from now on, unless it has waited with the same patience before.
+    /// It waits for this from now on, unless a timeout of the same kind runs already.
     pub(super) fn begin(&mut self, what: Waits, now_ms: u64) {
         self.what = what;
-        let since_ms = |(before, since_ms)| (Some(before) == what.patience()).then_some(since_ms);
-        let since_ms = self.patience.and_then(since_ms).unwrap_or(now_ms);
-        self.patience = what.patience().map(|patience| (patience, since_ms));
+        let since_ms = |(before, since_ms)| (Some(before) == what.timeout()).then_some(since_ms);
+        let since_ms = self.timeout.and_then(since_ms).unwrap_or(now_ms);
+        self.timeout = what.timeout().map(|kind| (kind, since_ms));
     }
 
     /// It looks again at what it waits with. It may have to wait on.
@@ -85,13 +85,13 @@ impl Wait {
         self.what = Waits::Nothing;
     }
 
-    /// It has what its patience was for. Gives since when it has waited.
-    pub(super) fn end_patience(&mut self) -> Option<u64> {
-        self.patience.take().map(|(_, since_ms)| since_ms)
+    /// It has what it waited for. Returns since when it has waited.
+    pub(super) fn end_timeout(&mut self) -> Option<u64> {
+        self.timeout.take().map(|(_, since_ms)| since_ms)
     }
 
-    /// Its patience begins anew.
-    pub(super) fn renew_patience(&mut self, now_ms: u64) {
-        self.patience = self.patience.map(|(patience, _)| (patience, now_ms));
+    /// Its timeout begins anew.
+    pub(super) fn restart_timeout(&mut self, now_ms: u64) {
+        self.timeout = self.timeout.map(|(kind, _)| (kind, now_ms));
     }
 }

@@ -182,7 +182,7 @@ async fn another_upstream_takes_over() {
     connection.open_channel(1).await.unwrap();
     connection.select_confirms(1).await.unwrap();
     first.kill();
-    while service.handle().reports().await.iter().all(|report| report.counters.lines_lost == 0) {
+    while service.handle().reports().await.iter().all(|report| report.counters.connections_lost == 0) {
         tokio::task::yield_now().await;
     }
     // What it was connected to is gone, and it has nothing under way: it goes on where there is an upstream.

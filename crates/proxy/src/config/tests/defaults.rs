@@ -21,9 +21,9 @@ fn those_of_the_cores_are_their_own() {
     let config = config("", &[], &["amqp://b"]);
     assert_eq!(format!("{:?}", config.switchboard), format!("{:?}", switchboard::Options::default()));
     assert_eq!(config.guard, guard::Options::default());
-    let attempt_patience_ms = config.balance.attempt_patience_ms;
-    assert_eq!(config.balance, balance::Options { attempt_patience_ms, ..balance::Options::default() });
-    assert!(attempt_patience_ms >= config.connect_timeout.as_millis() as u64);
+    let attempt_timeout_ms = config.balance.attempt_timeout_ms;
+    assert_eq!(config.balance, balance::Options { attempt_timeout_ms, ..balance::Options::default() });
+    assert!(attempt_timeout_ms >= config.connect_timeout.as_millis() as u64);
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn upstreams_are_chosen_and_left_alone_as_the_file_says() {
         failure_count_max: 4,
         backoff_min_ms: 5_000,
         backoff_max_ms: 6_000,
-        attempt_patience_ms: 3_000,
+        attempt_timeout_ms: 3_000,
         check_interval_ms: 3_000,
     };
     assert_eq!(config.balance, expected);

@@ -17,7 +17,7 @@ use crate::switchboard::{put_frames, uncuttable_len};
 const CONFIRM_TIMEOUT: Duration = Duration::from_millis(UNCONFIRMED_TIMEOUT_MS);
 
 /// How often at most the log tells what was refused.
-const TELL_INTERVAL: Duration = Duration::from_secs(1);
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The channel that is used.
 const CHANNEL: u16 = 1;
@@ -28,7 +28,7 @@ enum UpstreamReply {
     ChannelClosed(String),
 }
 
-/// What is told in the log, not of each message.
+/// What is log_counts in the log, not of each message.
 #[derive(Default)]
 struct LogCounts {
     refused_count: u64,
@@ -46,7 +46,7 @@ pub(super) struct Sender<'a> {
     window: &'a mut Window,
     changes: watch::Receiver<()>,
     begun_ms: u64,
-    told: LogCounts,
+    log_counts: LogCounts,
 }
 
 impl<'a> Sender<'a> {
@@ -58,7 +58,7 @@ impl<'a> Sender<'a> {
         window: &'a mut Window,
     ) -> Self {
         let (changes, begun_ms) = (spool.changes(), upstreams.now_ms());
-        Sender { spool, upstreams, upstream, job, window, changes, begun_ms, told: LogCounts::default() }
+        Sender { spool, upstreams, upstream, job, window, changes, begun_ms, log_counts: LogCounts::default() }
     }
 
     /// Until nothing is left, or it is another's turn.
@@ -143,9 +143,9 @@ impl<'a> Sender<'a> {
                     return Ok(Some(UpstreamReply::ChannelClosed(format!("{} {text}", close.reply_code))));
                 }
                 Ok(Some(Event::Returned { returned, .. })) => {
-                    self.told.returned_count += 1;
-                    self.told.text = String::from_utf8_lossy(returned.reply_text).into_owned();
-                    self.tell_at_times();
+                    self.log_counts.returned_count += 1;
+                    self.log_counts.text = String::from_utf8_lossy(returned.reply_text).into_owned();
+                    self.log_at_intervals();
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(None),
@@ -167,22 +167,22 @@ impl<'a> Sender<'a> {
     fn settle(&mut self, seqs: &[QueueSeq], refused: Option<&str>) {
         self.spool.settle(self.job.spool_queue, seqs, refused.is_some(), self.upstreams.now_ms());
         if let Some(text) = refused {
-            self.told.refused_count += seqs.len() as u64;
-            text.clone_into(&mut self.told.text);
-            self.tell_at_times();
+            self.log_counts.refused_count += seqs.len() as u64;
+            text.clone_into(&mut self.log_counts.text);
+            self.log_at_intervals();
         }
     }
 
-    fn tell_at_times(&mut self) {
-        if self.told.at.is_none_or(|at| at.elapsed() >= TELL_INTERVAL) {
+    fn log_at_intervals(&mut self) {
+        if self.log_counts.at.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
             self.tell();
         }
     }
 
-    /// Tells what was not told yet.
+    /// Tells what was not log_counts yet.
     pub(super) fn tell(&mut self) {
         let (user, vhost) = (&self.job.user, &self.job.vhost);
-        let LogCounts { refused_count, returned_count, text, .. } = std::mem::take(&mut self.told);
+        let LogCounts { refused_count, returned_count, text, .. } = std::mem::take(&mut self.log_counts);
         if refused_count > 0 {
             tracing::warn!(%user, %vhost, %text, count = refused_count, "stored messages refused and dropped");
         }
@@ -192,7 +192,7 @@ impl<'a> Sender<'a> {
                 "stored messages returned after their clients had disconnected"
             );
         }
-        self.told.at = Some(Instant::now());
+        self.log_counts.at = Some(Instant::now());
     }
 
     /// The connection is over.

@@ -32,18 +32,18 @@ pub(super) fn page(spool: Option<&Report>) -> Value {
         "expired": spool.counters.expired,
         "dropped": spool.counters.dropped,
         "full": spool.counters.full,
-        "shelves": spool.spool_queues.iter().map(shelf).collect::<Vec<_>>(),
+        "shelves": spool.spool_queues.iter().map(spool_queue).collect::<Vec<_>>(),
     })
 }
 
-fn shelf(shelf: &SpoolQueueReport) -> Value {
+fn spool_queue(queue: &SpoolQueueReport) -> Value {
     json!({
-        "user": shelf.user,
-        "vhost": shelf.vhost,
-        "messages": shelf.count,
-        "bytes": shelf.len,
-        "state": if shelf.is_sending { "sending" } else { "waiting" },
-        "last_error": shelf.last_error,
+        "user": queue.user,
+        "vhost": queue.vhost,
+        "messages": queue.count,
+        "bytes": queue.len,
+        "state": if queue.is_sending { "sending" } else { "waiting" },
+        "last_error": queue.last_error,
     })
 }
 

@@ -56,7 +56,7 @@ fn who_has_waited_through_an_alarm_is_not_closed_with_its_end() {
 }
 
 #[test]
-fn who_has_waited_for_confirms_has_all_its_patience_for_a_connection() {
+fn a_client_that_waited_for_confirms_has_the_whole_timeout_for_a_connection() {
     let mut world = hesitant_world(Options::default());
     let (id, connection) = waiting_client(&mut world);
     world.pass_ms(100_000);
@@ -73,7 +73,7 @@ fn who_has_waited_for_confirms_has_all_its_patience_for_a_connection() {
 }
 
 #[test]
-fn who_has_waited_for_confirms_has_all_its_patience_for_the_pool() {
+fn a_client_that_waited_for_confirms_has_the_whole_timeout_for_the_pool() {
     let mut world = hesitant_world(Options::default());
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"x");
@@ -112,7 +112,7 @@ fn gone_client(world: &mut World) -> (ClientId, UpstreamConnectionId) {
 }
 
 #[test]
-fn who_has_waited_for_confirms_has_all_its_patience_for_room() {
+fn a_client_that_waited_for_confirms_has_the_whole_timeout_for_room() {
     let mut world = hesitant_world(Options::default());
     let (id, other) = (publisher(&mut world), publisher(&mut world));
     for client in [id, other] {
@@ -162,7 +162,7 @@ fn who_has_gone_is_heard_out_after_a_long_wait_for_room() {
 }
 
 #[test]
-fn who_has_gone_has_all_its_patience_for_each_wait() {
+fn a_client_that_has_gone_has_the_whole_timeout_for_each_wait() {
     let mut world = hesitant_world(Options::default());
     let (id, other) = (publisher(&mut world), publisher(&mut world));
     world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });

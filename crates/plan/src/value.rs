@@ -22,7 +22,7 @@ pub(crate) fn check(setting: &Setting, value: f64) -> Result<f64, String> {
         return Err(format!("{name} must be at most {}, not {}", unit.show(setting.most), unit.show(value)));
     }
     if setting.is_whole && value.fract() != 0.0 {
-        return Err(format!("{name} must be a whole number, not {value}"));
+        return Err(format!("{name} must be an integer, not {value}"));
     }
     Ok(value)
 }
@@ -174,6 +174,6 @@ mod tests {
         check_refused("outage", "1y", "outage must be a time such as 90s, 10m or 2h, not '1y'");
         check_refused("headroom", "100%", "headroom must be at most 99 %, not 100 %");
         check_refused("confirms", "maybe", "confirms must be yes or no, not 'maybe'");
-        check_refused("nodes", "1.5", "nodes must be a whole number, not 1.5");
+        check_refused("nodes", "1.5", "nodes must be an integer, not 1.5");
     }
 }

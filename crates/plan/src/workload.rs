@@ -121,7 +121,9 @@ impl Description {
                 return Err(format!("the number of messages published per second is unknown: {hint}"));
             }
             (Some((_, Origin::Option | Origin::File(_))), Some((_, Origin::Option | Origin::File(_)))) => {
-                return Err("rate and throughput exclude each other, because one follows from the other".to_owned());
+                return Err(
+                    "rate and throughput cannot be used together, because one follows from the other".to_owned()
+                );
             }
             (Some(_), None) => return Ok(()),
             (Some((_, of_rate)), Some((_, of_throughput))) if of_rate > of_throughput => return Ok(()),
@@ -197,13 +199,13 @@ impl Workload {
             ));
         }
         if value(Key::Delayed) > 0.0 && !self.said.is_said(Key::Delay) {
-            return Err("delayed messages need a delay: set it with --delay".to_owned());
+            return Err("delayed messages require a delay: set it with --delay".to_owned());
         }
         if self.said.is_said(Key::Delay) && value(Key::Delayed) == 0.0 {
-            return Err("delay needs the share of delayed messages: set it with --delayed".to_owned());
+            return Err("a delay requires the share of delayed messages: set it with --delayed".to_owned());
         }
         if self.said.is_said(Key::LbNetwork) && value(Key::LoadBalancers) == 0.0 {
-            return Err("lb-network needs load balancers: set their number with --load-balancers".to_owned());
+            return Err("lb-network requires load balancers: set their number with --load-balancers".to_owned());
         }
         Ok(())
     }
@@ -231,7 +233,7 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_refused_with_a_sentence() {
         check_refused(&[], "set it with --rate or --throughput");
-        check_refused(&[("rate", "1"), ("throughput", "1Mbit/s")], "exclude each other");
+        check_refused(&[("rate", "1"), ("throughput", "1Mbit/s")], "cannot be used together");
         check_refused(&[("throughput", "1Mbit/s"), ("body", "0")], "have no throughput");
         check_refused(&[("rate", "1"), ("replicas", "2")], "replicas must be 1, 3 or 5, not 2");
         check_refused(&[("rate", "1"), ("replicas", "3"), ("nodes", "4")], "4 is not a multiple of 3");

@@ -20,7 +20,7 @@ pub(super) fn write(sheet: &mut Sheet, load: &Load<'_>, wire: &Wire) {
         let both = sum([one.into(), other.into()]);
         brokers.map_or(both.clone(), |brokers| product([both, brokers.into()]))
     };
-    let twice = "each byte comes in and goes out";
+    let twice = "each byte is received and sent";
     let balancers = || load.term(Key::LoadBalancers);
     let mut bits = |id: &str, name: &str, formula: Formula, source: &str| {
         sheet.line(id, name, Unit::BitsPerSecond, formula, source)
@@ -40,7 +40,7 @@ pub(super) fn write(sheet: &mut Sheet, load: &Load<'_>, wire: &Wire) {
         bits("after-loss", "all, each after the loss of one", quotient(&carried, left()), "");
     }
     let needed = load.with_headroom(quotient(&all, left()));
-    let way = "each way, after the loss of one: an interface carries as much in as out";
+    let way = "in each direction, after the loss of one: as much in as out";
     sheet.need("network-needed", "network needed of each", Resource::BalancerNetwork, needed, way);
     if count == 1.0 {
         sheet

@@ -23,7 +23,7 @@ fn alone(sheet: &mut Sheet, load: &Load<'_>, wire: &Wire) -> Quantity {
     let most = Formula::Largest(vec![(&wire.wire_in).into(), (&wire.wire_out).into()]);
     let most = bits("most", "the busier way", most, "");
     if load.brokers.value > 1.0 {
-        let others = "the others have its clients";
+        let others = "its clients move to the other nodes";
         bits("in-after-loss", "in after the loss of one", load.after_loss(&wire.wire_in), others);
         bits("out-after-loss", "out after the loss of one", load.after_loss(&wire.wire_out), others);
     }
@@ -38,13 +38,13 @@ fn cluster(sheet: &mut Sheet, load: &Load<'_>, wire: &Wire, disk: &Disk) -> Quan
     let is_persistent = load.workload.is(Key::Persistent);
     let segments = if is_persistent { Formula::from(&disk.segments) } else { 0.0.into() };
     let bytes = sum([(&disk.journal).into(), segments]);
-    let twice = "what outlives its journal file crosses twice: docs/clustering.md";
+    let twice = "data that outlives its journal file is sent twice: docs/clustering.md";
     let payload = bits("replication", "replication to a follower", product([bytes, 8.0.into()]), twice);
     let packets = product([quotient(&payload, SEGMENT.term()), PACKET.term()]);
     let replication = bits("replication-wire", "the same in packets", sum([(&payload).into(), packets]), FROM_TCP);
     let followers = || difference(load.term(Key::Replicas), 1.0);
     let clients = sum([(&wire.wire_in).into(), (&wire.wire_out).into()]);
-    let passed = "clients come to all nodes alike, and a follower passes on to the leader: docs/clustering.md";
+    let passed = "clients are spread over all nodes, and followers forward to the leader: docs/clustering.md";
     let clients = bits("clients", "clients, in plus out", clients, passed);
 
     let leader_in = bits("leader-in", "leader in", sum([(&wire.wire_in).into()]), "");
@@ -54,7 +54,7 @@ fn cluster(sheet: &mut Sheet, load: &Load<'_>, wire: &Wire, disk: &Disk) -> Quan
     let follower_in = sum([share(load.term(Key::Replicas)), (&replication).into()]);
     bits("follower-in", "follower in", follower_in, "");
     bits("follower-out", "follower out", share(load.term(Key::Replicas)), "");
-    let one_less = "its clients come to the others; a new leader has what the old one had";
+    let one_less = "its clients move to the other nodes; a new leader has the load of the old one";
     let after_in = sum([share(followers()), (&replication).into()]);
     let after_in = bits("follower-in-after-loss", "follower in after the loss of one", after_in, one_less);
     let after_out = bits("follower-out-after-loss", "follower out after the loss of one", share(followers()), one_less);
@@ -66,6 +66,6 @@ fn cluster(sheet: &mut Sheet, load: &Load<'_>, wire: &Wire, disk: &Disk) -> Quan
 
 fn needed(sheet: &mut Sheet, load: &Load<'_>, way: Formula) {
     let formula = load.with_headroom(way);
-    let source = "each way: the larger counts where an interface carries both at once";
+    let source = "in each direction: the larger counts for a full-duplex interface";
     sheet.need("network-needed", "network needed", Resource::Network, formula, source);
 }

@@ -35,23 +35,23 @@ pub(super) fn write(sheet: &mut Sheet, load: &Load<'_>, sizes: &Sizes) -> Disk {
             product([(&load.peak).into(), each, once_more()])
         }
     };
-    let delayed_twice = "a delayed message is written when it comes and when it is due: docs/durability.md";
+    let delayed_twice = "a delayed message is written on arrival and again when it is due: docs/durability.md";
     let journal = sheet.line("journal", "journal records", Unit::BytesPerSecond, journal, delayed_twice);
     let commits = commits(sheet, load, is_persistent);
     let journal_write = journal_write(sheet, load, &journal, &commits);
 
     let to_segments = product([(&load.peak).into(), load.term(Key::Delayed), (&sizes.filed).into()]);
-    let consumed = "what was consumed meanwhile is never written there: docs/dev/store.md";
+    let consumed = "messages consumed in the meantime are never written to segments: docs/dev/store.md";
     let delayed = sheet.line("segments", "segments", Unit::BytesPerSecond, to_segments, consumed);
     let all = product([(&load.peak).into(), (&sizes.filed).into(), once_more()]);
-    let outlived = "all that consumers do not take: docs/dev/store.md";
+    let outlived = "all messages that are not consumed: docs/dev/store.md";
     let segments = sheet.line("segments-in-outage", "segments in an outage", Unit::BytesPerSecond, all, outlived);
     let steady = sum([(&journal_write).into(), (&delayed).into()]);
     sheet.line("write", "writes", Unit::BytesPerSecond, steady, "");
     let write = sum([(&journal_write).into(), (&segments).into()]);
     let write = sheet.line("write-in-outage", "writes in an outage", Unit::BytesPerSecond, write, "");
     let reads = product([(&load.rate).into(), (&sizes.filed).into()]);
-    let drained = "a backlog that is consumed in the time in which it came";
+    let drained = "a backlog consumed as fast as it was published";
     sheet.line("read", "reads after an outage", Unit::BytesPerSecond, reads, drained);
     let operations = product([2.0.into(), (&commits).into()]);
     sheet.line("operations", "writes and flushes for commits", Unit::PerSecond, operations, "");
@@ -71,7 +71,7 @@ fn commits(sheet: &mut Sheet, load: &Load<'_>, is_persistent: bool) -> Quantity 
     }
     if load.workload.optional(Key::SyncUs).is_some() {
         bounds.push(quotient(1e6, load.term(Key::SyncUs)));
-        source = if load.is_clustered() { FROM_PACE } else { "as often as the disk syncs" };
+        source = if load.is_clustered() { FROM_PACE } else { "as often as the disk can sync" };
     } else if !load.is_clustered() {
         bounds.push(COMMITS_ALONE.term());
         source = FROM_ONE_JOURNAL;
@@ -98,7 +98,7 @@ fn journal_write(sheet: &mut Sheet, load: &Load<'_>, journal: &Quantity, commits
 /// What has to have room: at the average rate, since an outage is longer than a peak.
 fn space(sheet: &mut Sheet, load: &Load<'_>, sizes: &Sizes) {
     let backlog = product([load.after_loss(&load.rate), load.term(Key::Outage), (&sizes.filed).into()]);
-    let average = "at the average rate: an outage is longer than a peak";
+    let average = "at the average rate, since an outage lasts longer than a peak";
     let backlog = sheet.line("backlog", "backlog of an outage", Unit::Bytes, backlog, average);
     let waiting = match load.workload.value(Key::Delayed) {
         0.0 => sum([0.0.into()]),

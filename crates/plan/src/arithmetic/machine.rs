@@ -107,7 +107,7 @@ fn message_cost(load: &Load<'_>) -> (Formula, &'static str, bool) {
 fn files(sheet: &mut Sheet, load: &Load<'_>) {
     sheet.section("files", "Open files of a broker");
     let all = sum([of_one(load, Key::Connections), STORE_FILES.term()]);
-    let leader = "the leader has all connections, a follower two files for each that it passes on: docs/clustering.md";
+    let leader = "the leader has all connections, a follower two files per forwarded connection: docs/clustering.md";
     let source = if load.is_clustered() { leader } else { FROM_FILES };
     let all = sheet.line("files", "connections and the store", Unit::Count, all, source);
     let follower = load.is_clustered().then(|| {

@@ -63,7 +63,7 @@ impl<'a> Load<'a> {
     fn of(sheet: &mut Sheet, workload: &'a Workload) -> Self {
         sheet.section("load", "What one broker gets");
         let term = |key| Formula::from(&workload.quantity(key));
-        let spread = "a cluster has one leader, which has all its queues: docs/clustering.md";
+        let spread = "a cluster has one leader with all its queues: docs/clustering.md";
         let brokers = sheet.line(
             "brokers",
             "brokers that share the load",

@@ -38,7 +38,8 @@ pub(super) fn write(sheet: &mut Sheet, load: &Load<'_>, sizes: &Sizes) -> Wire {
     };
     let acks = sheet.line("acks", "acks", Unit::PerSecond, acks, "");
     let confirms = if load.workload.is(Key::Confirms) { sum([peak()]) } else { sum([0.0.into()]) };
-    let confirms = sheet.line("confirms", "confirms", Unit::PerSecond, confirms, "each by itself, which is the most");
+    let confirms =
+        sheet.line("confirms", "confirms", Unit::PerSecond, confirms, "each settled by itself, which is the maximum");
 
     let sent = Sent::of(sheet, load, sizes);
     let amqp_in = sum([product([peak(), (&sent.published).into()]), product([(&acks).into(), (&sent.ack).into()])]);

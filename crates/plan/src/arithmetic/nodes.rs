@@ -41,12 +41,12 @@ pub(super) fn write(sheet: &mut Sheet, load: &Load<'_>, work: &Work<'_>) {
     let is_short = brokers.value > load.brokers.value;
     let (nodes, source) = if load.is_clustered() {
         let nodes = product([(&brokers).into(), load.term(Key::Replicas)]);
-        (nodes, "a cluster for each: 3 nodes go on without one, 5 without two")
+        (nodes, "one cluster each: 3 nodes tolerate the loss of one, 5 of two")
     } else if load.brokers.value > 1.0 || brokers.value > 1.0 {
-        (sum([(&brokers).into(), 1.0.into()]), "and one more, for the loss of one")
+        (sum([(&brokers).into(), 1.0.into()]), "plus one for the loss of one")
     } else {
-        sheet.remarks.push("With one node its loss stops everything; --replicas 3 goes on.".to_owned());
-        (sum([(&brokers).into()]), "nothing is left after its loss")
+        sheet.remarks.push("With a single node, its loss stops everything; --replicas 3 tolerates it.".to_owned());
+        (sum([(&brokers).into()]), "no capacity remains after its loss")
     };
     let nodes = sheet.line("nodes", "nodes needed", Unit::Count, nodes, source);
     if is_short {

@@ -44,7 +44,7 @@ pub(crate) fn look(data_dir: Option<PathBuf>) -> Result<Found, String> {
     let memory = fs::read_to_string(MEMORY).map_err(|error| format!("cannot read {MEMORY}: {error}"));
     found.put(Resource::Memory, Key::Memory, memory.and_then(|text| memory_of(&text, &group)))?;
     let limit = getrlimit(Limited::Nofile).maximum.unwrap_or(FILES_WITHOUT_LIMIT);
-    let place = "the limit of this shell; a service has one of its own".to_owned();
+    let place = "the limit of this shell; a service has its own".to_owned();
     found.put(Resource::Files, Key::Files, Ok((limit as f64, place)))?;
     let dir = data_dir.unwrap_or_else(|| {
         let usual = Path::new(DEFAULT_DATA_DIR);
@@ -74,7 +74,7 @@ impl Found {
         };
         let space = of(|measured| measured.free_bytes, "free on the disk");
         let write = of(|measured| measured.write_bytes_per_s, "measured on the disk");
-        let sync = of(|measured| measured.sync_us, "a median, measured on the disk");
+        let sync = of(|measured| measured.sync_us, "median, measured on the disk");
         self.put(Resource::DiskSpace, Key::DiskSpace, space)?;
         self.put(Resource::DiskWrite, Key::DiskWrite, write)?;
         self.put(Resource::Syncs, Key::SyncUs, sync)

@@ -1,35 +1,73 @@
-//! Numbers as people read them: three digits that matter, a unit that fits.
+//! Numbers as people read them: as many digits as matter, a unit that fits.
+
+/// How many digits of a number matter, by the sizes from which it has none, one, two, three decimals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digits {
+    /// `0.0123`, `1.23`, `123`, `12,345`.
+    Three,
+    /// `0.0123`, `1.234`, `123.4`, `12,345`.
+    Four,
+}
+
+impl Digits {
+    /// As many decimals as make so many digits.
+    fn decimals(self, size: f64) -> usize {
+        let limits = match self {
+            Digits::Three => [99.95, 9.995, 0.9995, 0.09995],
+            Digits::Four => [999.95, 99.995, 9.9995, 0.99995],
+        };
+        limits.iter().position(|limit| size >= *limit).unwrap_or(limits.len())
+    }
+}
 
 /// A number with three significant digits and commas between thousands: `0.0123`, `1.23`, `123`, `12,345`.
 pub fn number(value: f64) -> String {
+    significant(value, Digits::Three)
+}
+
+/// A number with so many significant digits, and commas between thousands.
+pub fn significant(value: f64, digits: Digits) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
     let size = value.abs();
-    if size >= 99.95 || size == 0.0 {
+    let decimals = digits.decimals(size);
+    if decimals == 0 || size == 0.0 {
         return whole(value);
     }
-    // As many decimals as make three digits; zeros at the end say nothing.
-    let decimals = match size {
-        size if size >= 9.995 => 1,
-        size if size >= 0.9995 => 2,
-        size if size >= 0.09995 => 3,
-        _ => 4,
-    };
+    // Zeros at the end say nothing.
     let text = format!("{value:.decimals$}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text.is_empty() || text == "-" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// A whole number with commas between thousands.
+/// A number in the unit that fits, each of which is `step` times the one before: `1.5 MiB`. What would be shown as 1,000 of a unit is 1 of
+/// the next.
+pub fn scaled(value: f64, step: f64, units: &[&str], digits: Digits) -> String {
+    let (mut value, mut unit) = (value, 0);
+    while value.abs() >= step - 0.5 && unit + 1 < units.len() {
+        value /= step;
+        unit += 1;
+    }
+    format!("{} {}", significant(value, digits), units.get(unit).copied().unwrap_or_default())
+}
+
+/// A number rounded to a whole one, with commas between thousands.
 pub fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 1);
-    if value < 0.0 && digits != "0" {
-        text.push('-');
-    }
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+    let sign = if value < 0.0 && digits != "0" { "-" } else { "" };
+    sign.to_owned() + &grouped(&digits)
+}
+
+/// A count with commas between thousands: `1,234,567`.
+pub fn count(count: u64) -> String {
+    grouped(&count.to_string())
+}
+
+fn grouped(digits: &str) -> String {
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -49,14 +87,7 @@ pub fn time(ns: f64) -> String {
 
 /// A size in the unit that fits.
 pub fn bytes(value: f64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = value;
-    let mut unit = 0;
-    while value.abs() >= 1023.5 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    format!("{} {}", number(value), UNITS[unit])
+    scaled(value, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"], Digits::Three)
 }
 
 /// A time as on a stopwatch: `0:45`, `2:05`, `1:00:00`.
@@ -78,6 +109,18 @@ mod tests {
         assert_eq!(shown, expected);
         assert_eq!(number(f64::NAN), "–");
         assert_eq!(number(0.000_01), "0");
+    }
+
+    #[test]
+    fn numbers_of_plans_have_four_digits() {
+        let shown = [0.0, 0.01234, 1.5, 10.486, 999.97, -1_234_567.8].map(|value| significant(value, Digits::Four));
+        assert_eq!(shown, ["0", "0.0123", "1.5", "10.49", "1,000", "-1,234,568"]);
+        assert_eq!(scaled(999_999.0, 1e3, &["bit/s", "kbit/s", "Mbit/s"], Digits::Four), "1 Mbit/s");
+    }
+
+    #[test]
+    fn counts_have_commas() {
+        assert_eq!([0, 999, 1_000, u64::MAX].map(count), ["0", "999", "1,000", "18,446,744,073,709,551,615"]);
     }
 
     #[test]

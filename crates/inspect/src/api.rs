@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use foreground::Interrupt;
 use http_client::{AnswerStream, Client, Method, Request, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
+use terminal::Interrupt;
 
 use crate::failure::Failure;
 use crate::target::Target;

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io::{self, Write as _};
 
-use foreground::Interrupt;
+use terminal::Interrupt;
 
 use crate::failure::Failure;
 
@@ -38,7 +38,7 @@ pub fn main<T: Outcome>(command: impl Future<Output = Result<T, Failure>>) -> u8
 
 /// The same for a command that has something to do when Ctrl-C or SIGTERM comes, and then ends by itself.
 pub fn main_with<T: Outcome>(command: impl AsyncFnOnce(Interrupt) -> Result<T, Failure>) -> u8 {
-    let done = foreground::run(async {
+    let done = terminal::run(async {
         let interrupt = Interrupt::listen()?;
         Ok::<_, io::Error>(command(interrupt).await.map(Outcome::status))
     });

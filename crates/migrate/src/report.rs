@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 
 use preflight::grouped;
 use serde_json::{Value, json};
+use terminal::table::{self, Column};
 
 use crate::arguments::Format;
 use crate::counts::{Counts, Outcome};
@@ -164,7 +165,7 @@ impl Reporter {
 
     /// The counts, as a table.
     pub(crate) fn counts(&self, journal: &Journal, counts: &Counts) -> Result<(), Failure> {
-        let text = table(journal, counts);
+        let text = queue_table(journal, counts);
         self.tell(Step::Verify, "counts", text.trim_end(), counts.value(journal))
     }
 }
@@ -199,7 +200,7 @@ fn client_line(client: &Client) -> String {
     format!("{}, user {} in '{}', {does}", client.name, client.user, client.vhost)
 }
 
-fn table(journal: &Journal, counts: &Counts) -> String {
+fn queue_table(journal: &Journal, counts: &Counts) -> String {
     let (source, destination) = (journal.direction.source(), journal.direction.destination());
     let mut text = format!(
         "{}; before: {} at the {source} broker, {} at the {destination} one; now: {}, {}\n",
@@ -234,20 +235,9 @@ fn table(journal: &Journal, counts: &Counts) -> String {
     if rows.is_empty() {
         return text;
     }
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..7).map(width).collect();
-    for line in &lines {
-        text.push(' ');
-        for (column, cell) in line.iter().enumerate() {
-            let width = widths[column];
-            match column {
-                0 | 1 => text.push_str(&format!(" {cell:<width$} ")),
-                6 => text.push_str(&format!(" {cell}")),
-                _ => text.push_str(&format!(" {cell:>width$} ")),
-            }
-        }
-        text.push('\n');
-    }
+    let (name, count) = (Column::left(0), Column::right(0));
+    let table = table::rows(&[name, name, count, count, count, count, name], &lines);
+    text.extend(table.lines().map(|line| format!("  {line}\n")));
     text
 }
 

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use foreground::Interrupt;
 use serde_json::json;
+use terminal::Interrupt;
 use tokio::time::Instant;
 
 use crate::arguments::{Arguments, Settings};
@@ -40,7 +40,7 @@ pub fn main(arguments: &Arguments) -> u8 {
             return EXIT_USAGE;
         }
     };
-    let done = foreground::run(run(settings));
+    let done = terminal::run(run(settings));
     match done.unwrap_or_else(|error| Err(Failure::stopped(format!("cannot start: {error}")))) {
         Ok(status) => status,
         Err(Failure::Unread) => 0,
@@ -83,7 +83,7 @@ async fn out_of_time(timeout: Option<Duration>) {
 }
 
 fn complain(text: &str) {
-    foreground::complain("migrate", text);
+    terminal::complain("migrate", text);
 }
 
 /// What to go on with: what was remembered, or a new beginning.

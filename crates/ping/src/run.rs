@@ -5,7 +5,7 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use foreground::Interrupt;
+use terminal::Interrupt;
 use tokio::time::Instant;
 
 use crate::arguments::{Arguments, Settings};
@@ -27,7 +27,7 @@ pub fn main(arguments: &Arguments) -> u8 {
             return EXIT_USAGE;
         }
     };
-    let done = foreground::run(run(&settings));
+    let done = terminal::run(run(&settings));
     match done.unwrap_or_else(|error| Err(format!("cannot start: {error}"))) {
         Ok(true) => 0,
         Ok(false) => EXIT_FAILED,
@@ -120,5 +120,5 @@ impl Screen {
 }
 
 fn complain(text: &str) {
-    foreground::complain("ping", text);
+    terminal::complain("ping", text);
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use figures::format;
+use terminal::table::{self, Column};
 
 use crate::stage::{Stage, Times};
 use crate::statistics::Statistics;
@@ -90,17 +91,9 @@ fn table(statistics: &Statistics) -> String {
     if rows.len() == 1 {
         return String::new();
     }
-    let widths: [usize; 8] =
-        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
-    let mut text = String::new();
-    for row in &rows {
-        let _ = write!(text, "{:width$}", row[0], width = widths[0]);
-        for (cell, width) in row.iter().zip(widths).skip(1) {
-            let _ = write!(text, "  {cell:>width$}");
-        }
-        text.push('\n');
-    }
-    text
+    let mut columns = [Column::right(0); 8];
+    columns[0] = Column::left(0);
+    table::rows(&columns, &rows)
 }
 
 /// Milliseconds, with as many decimals as mean something: all of a column are in the same unit.

@@ -1,5 +1,7 @@
 //! Numbers with a name and a unit, and how people read them.
 
+use figures::format::{Digits, scaled, significant};
+
 /// What a number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -48,15 +50,17 @@ impl Unit {
     /// A number of it, as people read it.
     #[must_use]
     pub fn show(self, value: f64) -> String {
-        const DECIMAL: [&str; 6] = ["", "k", "M", "G", "T", "P"];
+        const DIGITS: Digits = Digits::Four;
         match self {
             Unit::Count => number(value),
             Unit::PerSecond => format!("{}/s", number(value)),
             Unit::Bytes if value < 1e6 => format!("{} B", number(value)),
-            Unit::Bytes => scaled(value, 1e3, &DECIMAL, "B"),
-            Unit::Memory => scaled(value, 1024.0, &["", "Ki", "Mi", "Gi", "Ti", "Pi"], "B"),
-            Unit::BitsPerSecond => scaled(value, 1e3, &DECIMAL, "bit/s"),
-            Unit::BytesPerSecond => scaled(value, 1e3, &DECIMAL, "B/s"),
+            Unit::Bytes => scaled(value, 1e3, &["B", "kB", "MB", "GB", "TB", "PB"], DIGITS),
+            Unit::Memory => scaled(value, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"], DIGITS),
+            Unit::BitsPerSecond => {
+                scaled(value, 1e3, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s"], DIGITS)
+            }
+            Unit::BytesPerSecond => scaled(value, 1e3, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"], DIGITS),
             Unit::Cores => format!("{} {}", number(value), if value == 1.0 { "core" } else { "cores" }),
             Unit::Micros => format!("{} µs", number(value)),
             Unit::Seconds => duration(value),
@@ -91,16 +95,6 @@ impl Quantity {
     }
 }
 
-fn scaled(value: f64, step: f64, prefixes: &[&str], unit: &str) -> String {
-    let (mut value, mut prefix) = (value, 0);
-    // What would be shown as 1,000 of a unit is 1 of the next.
-    while value >= step - 0.5 && prefix + 1 < prefixes.len() {
-        value /= step;
-        prefix += 1;
-    }
-    format!("{} {}{unit}", number(value), prefixes[prefix])
-}
-
 /// A duration in the largest unit that is whole, if there is one.
 fn duration(seconds: f64) -> String {
     for (len, unit) in [(86_400.0, "d"), (3_600.0, "h"), (60.0, "min")] {
@@ -111,31 +105,8 @@ fn duration(seconds: f64) -> String {
     format!("{} s", number(seconds))
 }
 
-/// Four digits that matter, commas between thousands, no zeros at the end: `0.0123`, `10.49`, `1,113`, `12,345`.
 fn number(value: f64) -> String {
-    let size = value.abs();
-    let decimals = match size {
-        size if size >= 999.95 || size == 0.0 => 0,
-        size if size >= 99.995 => 1,
-        size if size >= 9.9995 => 2,
-        size if size >= 0.99995 => 3,
-        _ => 4,
-    };
-    let text = format!("{size:.decimals$}");
-    let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
-    let part = part.trim_end_matches('0');
-    let mut shown = String::from(if value < 0.0 { "-" } else { "" });
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    if !part.is_empty() {
-        shown.push('.');
-        shown.push_str(part);
-    }
-    shown
+    significant(value, Digits::Four)
 }
 
 #[cfg(test)]

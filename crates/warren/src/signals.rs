@@ -1,7 +1,7 @@
 //! The signals that end a broker.
 
 use anyhow::{Context, Result};
-use foreground::StopSignals;
+use terminal::StopSignals;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use terminal::table::{Column, row};
 
 use super::facts::{Facts, Queue, SlowRequests};
 use super::findings::{Finding, bytes, counted, time};
@@ -12,6 +13,9 @@ const SLOW_COUNT_MAX: usize = 5;
 const WAIT_COUNT_MAX: usize = 2;
 /// Of the time of an answer, the part from which on the page has what its reader took.
 const READER_PART: f64 = 0.1;
+
+/// Weights, and texts.
+const FINDINGS: [Column; 2] = [Column::left(8), Column::left(0).after(1)];
 
 /// The page.
 pub(super) fn page(facts: &Facts, findings: &[Finding], missing: &[String]) -> String {
@@ -31,10 +35,10 @@ pub(super) fn page(facts: &Facts, findings: &[Finding], missing: &[String]) -> S
         text.push_str("Nothing was found that is out of order.\n");
     }
     for finding in findings {
-        let _ = writeln!(text, "{:<8} {}", finding.weight.name(), finding.text);
+        let _ = writeln!(text, "{}", row(&FINDINGS, &[finding.weight.name(), &finding.text]));
     }
     for line in missing {
-        let _ = writeln!(text, "{:<8} {line}", "MISSING");
+        let _ = writeln!(text, "{}", row(&FINDINGS, &["MISSING", line]));
     }
     if let Some(slow) = &facts.slow_requests {
         write_slow(slow, &mut text);

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use foreground::Interrupt;
 use profile::{Functions, Profile};
+use terminal::Interrupt;
+use terminal::table::{Column, row};
 
 use super::files;
 use super::output::{self, Form};
@@ -112,12 +113,13 @@ fn table(profile: &Profile, (by_thread, by_work): &(Ticks, Ticks), count: usize)
     let seconds = profile.unit().nanoseconds(total).unwrap_or_default() as f64 / 1e9;
     let mut text = format!("{}: {total} samples, {seconds:.2} s of processor time\n\n", profile.title());
     let share = |ticks: u64| ticks as f64 / total.max(1) as f64 * 100.0;
-    let _ = writeln!(text, "{:<28}  by kind of work", "by thread");
-    for row in 0..by_thread.len().max(by_work.len()).min(ROW_COUNT_MAX) {
+    const COLUMNS: [Column; 2] = [Column::left(28), Column::left(0)];
+    let _ = writeln!(text, "{}", row(&COLUMNS, &["by thread", "by kind of work"]));
+    for at in 0..by_thread.len().max(by_work.len()).min(ROW_COUNT_MAX) {
         let cell = |ticks: &Ticks| {
-            ticks.get(row).map(|(name, ticks)| format!("{:>6.1}%  {name}", share(*ticks))).unwrap_or_default()
+            ticks.get(at).map(|(name, ticks)| format!("{:>6.1}%  {name}", share(*ticks))).unwrap_or_default()
         };
-        let _ = writeln!(text, "{}", format!("{:<28}  {}", cell(by_thread), cell(by_work)).trim_end());
+        let _ = writeln!(text, "{}", row(&COLUMNS, &[cell(by_thread), cell(by_work)]));
     }
     let _ = write!(text, "\n{}", Functions::of(profile).table(count));
     text

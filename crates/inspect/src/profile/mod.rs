@@ -10,7 +10,7 @@ mod wall;
 
 pub(crate) use cpu::sample_briefly;
 
-use foreground::Interrupt;
+use terminal::Interrupt;
 
 use crate::failure::Failure;
 use crate::target::Target;

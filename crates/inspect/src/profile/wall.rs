@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use foreground::Interrupt;
 use profile::{Cost, Frame, Functions, Kind, Node, Profile, Tree, Unit, svg};
 use serde_json::Value;
+use terminal::Interrupt;
+use terminal::table::{Column, row};
 
 use crate::api::Api;
 use crate::failure::Failure;
@@ -15,6 +16,9 @@ use crate::target::Target;
 /// How many functions the table has, and how many callers and callees of each are named.
 const FUNCTION_COUNT: usize = 20;
 const NEIGHBOUR_COUNT: usize = 5;
+
+/// How often, how long with what was called, how long alone, and the call.
+const CALLS: [Column; 4] = [Column::right(9), Column::right(10).after(1), Column::right(10).after(1), Column::left(0)];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Wall {
@@ -129,7 +133,7 @@ fn frame_of(frame: &Value) -> Frame {
 /// The tree of calls, and the functions by what they took themselves, with callers and callees: what fprof prints.
 fn shown(profile: &Profile) -> String {
     let tree = Tree::of(profile);
-    let mut text = format!("{:>9} {:>10} {:>10}  call\n", "CNT", "ACC", "OWN");
+    let mut text = row(&CALLS, &["CNT", "ACC", "OWN", "call"]) + "\n";
     branch(&tree.root, tree.unit, 0, &mut text);
     let functions = Functions::of(profile);
     text.push('\n');
@@ -149,9 +153,9 @@ fn branch(node: &Node<'_>, unit: Unit, depth: usize, text: &mut String) {
     let mut below: Vec<(&&Frame, &Node<'_>)> = node.children.iter().collect();
     below.sort_by_key(|(_, node)| std::cmp::Reverse(node.total));
     for (frame, node) in below {
-        let (total, own) = (unit.show(node.total), unit.show(node.own));
         let name = format!("{}{}", "  ".repeat(depth), frame.name());
-        text.push_str(&format!("{:>9} {total:>10} {own:>10}  {name}\n", node.calls));
+        let cells = [node.calls.to_string(), unit.show(node.total), unit.show(node.own), name];
+        text.push_str(&(row(&CALLS, &cells) + "\n"));
         branch(node, unit, depth + 1, text);
     }
 }

@@ -1,11 +1,23 @@
 //! An answer of `/api/top` as lines.
 
 use serde_json::Value;
+use terminal::table::{Column, row};
 
 use super::view::View;
 
 /// Lines that are no rows: two above them, and the one with the keys.
 const OTHER_COUNT: usize = 4;
+
+/// Behind the mark of the row that is chosen.
+const COLUMNS: [Column; 7] = [
+    Column::right(7),
+    Column::right(7).after(1),
+    Column::right(10).after(1),
+    Column::right(10).after(1),
+    Column::right(9).after(1),
+    Column::right(10).after(1),
+    Column::left(0),
+];
 
 /// How many rows there is room for.
 pub(super) fn room(height: usize) -> usize {
@@ -18,32 +30,21 @@ pub(super) fn lines(view: &View, answer: &Value, selected: Option<usize>, width:
     let mut lines = vec![
         summary(view, answer),
         trouble(answer),
-        format!(
-            "{:>2}{:>7} {:>7} {:>10} {:>10} {:>9} {:>10}  {}",
-            "",
-            "CPU%",
-            "WAIT%",
-            "MSG/s",
-            "BYTES/s",
-            "MEMORY",
-            "MESSAGES",
-            heading(view)
-        ),
+        format!("  {}", row(&COLUMNS, &["CPU%", "WAIT%", "MSG/s", "BYTES/s", "MEMORY", "MESSAGES", heading(view)])),
     ];
-    for (place, row) in rows.iter().enumerate() {
+    for (place, shown) in rows.iter().enumerate() {
         let mark = if selected == Some(place) { "> " } else { "  " };
-        let number = |name: &str| row[name].as_f64();
-        let line = format!(
-            "{mark}{:>7} {:>7} {:>10} {:>10} {:>9} {:>10}  {}",
+        let number = |name: &str| shown[name].as_f64();
+        let cells = [
             percent(number("cpu_percent")),
             percent(number("waiting_percent")),
             short(number("messages_per_second")),
             short(number("bytes_per_second")),
             short(number("memory")),
             short(number("messages")),
-            name(view, row),
-        );
-        lines.push(fit(&line, width));
+            name(view, shown),
+        ];
+        lines.push(fit(&format!("{mark}{}", row(&COLUMNS, &cells)), width));
     }
     lines
 }
@@ -97,8 +98,8 @@ fn printable(text: &str) -> String {
 }
 
 /// A name as it is shown: without what would move the cursor.
-fn name(view: &View, row: &Value) -> String {
-    let text = |name: &str| row[name].as_str().unwrap_or_default();
+fn name(view: &View, shown: &Value) -> String {
+    let text = |name: &str| shown[name].as_str().unwrap_or_default();
     let whole = match view.of.as_str() {
         "queues" => format!("{} ({})", text("name"), text("vhost")),
         "connections" | "channels" => format!("{} ({} in {})", text("name"), text("user"), text("vhost")),

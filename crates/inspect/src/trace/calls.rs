@@ -1,7 +1,7 @@
 //! `warren trace calls`: each call of the functions that match.
 
-use foreground::Interrupt;
 use serde_json::Value;
+use terminal::Interrupt;
 
 use crate::api::Api;
 use crate::failure::Failure;

@@ -1,11 +1,15 @@
 //! `warren trace list`: what can be traced.
 
 use serde_json::Value;
+use terminal::table::{Column, row};
 
 use crate::api::{Api, path};
 use crate::failure::Failure;
 use crate::run::print_line;
 use crate::target::Target;
+
+/// Calls, and what they are about.
+const COLUMNS: [Column; 2] = [Column::left(58), Column::left(0)];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
@@ -30,7 +34,7 @@ impl List {
 fn line(point: &Value) -> String {
     let arguments: Vec<&str> = point["arguments"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let call = format!("{}({})", point["name"].as_str().unwrap_or_default(), arguments.join(", "));
-    format!("{call:<58}  {}", point["about"].as_str().unwrap_or_default())
+    row(&COLUMNS, &[call.as_str(), point["about"].as_str().unwrap_or_default()])
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! `warren trace messages`: what happens to messages, as it happens, or into files on the broker.
 
-use foreground::Interrupt;
 use http_client::{Method, Request};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
+use terminal::Interrupt;
 
 use super::calls::end;
 use crate::api::Api;

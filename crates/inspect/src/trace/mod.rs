@@ -5,7 +5,7 @@ mod list;
 mod messages;
 mod recorder;
 
-use foreground::Interrupt;
+use terminal::Interrupt;
 
 use crate::failure::Failure;
 use crate::target::Target;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use foreground::Interrupt;
+use terminal::Interrupt;
 use tokio::net::{TcpListener, lookup_host};
 
 use super::{Failure, RunRequest, complain, print, read};

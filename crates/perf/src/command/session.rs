@@ -116,7 +116,7 @@ impl Session {
 
     async fn run(mut self) -> Result<(), Failure> {
         self.files.check().map_err(Failure::Failed)?;
-        let interrupt = foreground::Interrupt::listen().map_err(Failure::failed)?;
+        let interrupt = terminal::Interrupt::listen().map_err(Failure::failed)?;
         let reach = self.reach().await?;
         let mut results = Results {
             schema: SCHEMA,
@@ -269,7 +269,7 @@ fn add(run: Run, processors: u32, results: &mut Results, put: impl FnOnce(&str) 
 }
 
 /// 0, if nothing went wrong and every verdict is good.
-fn status(results: &Results, interrupt: &foreground::Interrupt) -> Result<(), Failure> {
+fn status(results: &Results, interrupt: &terminal::Interrupt) -> Result<(), Failure> {
     if let Some(status) = interrupt.status() {
         return Err(Failure::Status(status));
     }

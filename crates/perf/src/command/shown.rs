@@ -1,6 +1,6 @@
 //! `warren perf list` and `warren perf show NAME`: workloads that are shipped.
 
-use std::fmt::Write as _;
+use terminal::table::{self, Column};
 
 use super::{Failure, print};
 use crate::workload::{find, shipped};
@@ -9,13 +9,12 @@ pub(crate) fn list(words: &[String]) -> Result<(), Failure> {
     if let Some(word) = words.first() {
         return Err(Failure::Usage(format!("unexpected argument '{word}': warren perf list has none")));
     }
-    let mut text = String::new();
-    let width = shipped().iter().map(|shipped| shipped.name.len()).max().unwrap_or(0);
-    for shipped in shipped() {
+    let rows = shipped().iter().map(|shipped| {
         let description = shipped.description();
-        let _ = writeln!(text, "{:width$}  {}", shipped.name, description.lines().next().unwrap_or_default());
-    }
-    print(&text)
+        [shipped.name.to_owned(), description.lines().next().unwrap_or_default().to_owned()]
+    });
+    let rows: Vec<[String; 2]> = rows.collect();
+    print(&table::rows(&[Column::left(0), Column::left(0)], &rows))
 }
 
 pub(crate) fn show(words: &[String]) -> Result<(), Failure> {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::results::{Distribution, LoadError, Percentiles, Results, Run, per_second};
 use figures::format;
+use terminal::table::{self, Column};
 
 /// Results beside each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -269,8 +270,9 @@ impl Comparison {
                 let cells = (0..self.names.len()).map(|index| row.cell(index));
                 std::iter::once(visible(&row.title())).chain(cells).collect::<Vec<_>>()
             }));
-            write_aligned(out, &table)?;
-            writeln!(out)?;
+            let mut columns = vec![Column::right(0); self.names.len() + 1];
+            columns[0] = Column::left(0);
+            writeln!(out, "{}", table::rows(&columns, &table))?;
         }
         for unmatched in &self.unmatched {
             writeln!(out, "not compared, for the others do not have it: {}", visible(unmatched))?;
@@ -323,23 +325,6 @@ impl Row {
             None => shown.to_owned(),
         }
     }
-}
-
-/// The first column to the left, the others to the right.
-fn write_aligned(out: &mut impl io::Write, table: &[Vec<String>]) -> io::Result<()> {
-    let columns = table.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| table.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    for row in table {
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            match column {
-                0 => write!(out, "{cell:<width$}")?,
-                _ => write!(out, "  {cell:>width$}")?,
-            }
-        }
-        writeln!(out)?;
-    }
-    Ok(())
 }
 
 /// Without what would move a terminal's cursor.

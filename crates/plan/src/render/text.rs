@@ -1,16 +1,18 @@
 //! A sheet for a terminal: the answer first; then a line for each number, with its formula beside it, and below that where its figures are
 //! from and whether the machine has it.
 
-use std::fmt::Write as _;
+use terminal::table::{Column, row};
 
 use crate::limits::Fit;
 use crate::sheet::{Line, Sheet};
 
 /// Columns of the whole.
 const WIDTH: usize = 120;
-/// Columns of names and numbers.
 const NAME_WIDTH: usize = 35;
 const VALUE_WIDTH: usize = 13;
+/// A blank column, then names, numbers, and what belongs to them.
+const COLUMNS: [Column; 4] =
+    [Column::left(0), Column::left(NAME_WIDTH), Column::right(VALUE_WIDTH).after(1), Column::left(0)];
 /// Where formulas begin.
 const FORMULA_AT: usize = 2 + NAME_WIDTH + 1 + VALUE_WIDTH + 2;
 
@@ -36,7 +38,7 @@ fn write_answer(out: &mut String, sheet: &Sheet) {
     put(out, "Answer");
     for line in sheet.answers() {
         let fit = line.fit.as_ref().map(|fit| fit.show(line.quantity.unit)).unwrap_or_default();
-        put(out, &format!("  {:<NAME_WIDTH$} {:>VALUE_WIDTH$}  {fit}", line.quantity.name, line.quantity.show()));
+        put_row(out, line, &fit);
     }
     match sheet.fits() {
         None => {}
@@ -55,12 +57,15 @@ fn put(out: &mut String, line: &str) {
     out.push('\n');
 }
 
+/// The quantity of a line, and what belongs to it.
+fn put_row(out: &mut String, line: &Line, text: &str) {
+    put(out, &row(&COLUMNS, &["", &line.quantity.name, &line.quantity.show(), text]));
+}
+
 fn write_line(out: &mut String, line: &Line, source_before: &str) {
-    let mut start = String::new();
-    let _ = write!(start, "  {:<NAME_WIDTH$} {:>VALUE_WIDTH$}  ", line.quantity.name, line.quantity.show());
-    let Some(formula) = &line.formula else { return put(out, &format!("{start}{}", line.source)) };
+    let Some(formula) = &line.formula else { return put_row(out, line, &line.source) };
     let mut pieces = wrap(&in_pieces(&format!("= {}", formula.in_numbers())));
-    put(out, &format!("{start}{}", pieces.remove(0)));
+    put_row(out, line, &pieces.remove(0));
     let below = |out: &mut String, text: &str| put(out, &format!("{:FORMULA_AT$}{text}", ""));
     pieces.iter().for_each(|piece| below(out, &format!("  {piece}")));
     let in_words = |text: &str| wrap(&text.split_inclusive(' ').map(str::to_owned).collect::<Vec<_>>());

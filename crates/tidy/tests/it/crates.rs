@@ -39,7 +39,7 @@ const CRATES: &[&str] = &[
     "observe",
     "management",
     "proxy",
-    "foreground",
+    "terminal",
     "perf",
     "ping",
     "ctl",

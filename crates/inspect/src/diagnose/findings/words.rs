@@ -1,5 +1,7 @@
 //! How findings say numbers.
 
+pub(super) use figures::format::count as number;
+
 /// `1 connection` and `is`, `2,000 connections` and `are`.
 pub(super) fn plural<'a>(count: u64, noun: &str, one: &'a str, many: &'a str) -> (String, &'a str) {
     (counted(count, noun), if count == 1 { one } else { many })
@@ -11,19 +13,6 @@ pub(in crate::diagnose) fn counted(count: u64, noun: &str) -> String {
         1 => format!("1 {noun}"),
         _ => format!("{} {noun}s", number(count)),
     }
-}
-
-/// `1,234,567`.
-pub(super) fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Of a rate: `1,200`, `0.4`.

@@ -1,7 +1,5 @@
 //! What a command in the foreground begins and ends with: its runtime, the signals that end it, and what it complains about.
 
-mod stop_signals;
-
 use std::future::Future;
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -9,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::watch;
 
-pub use stop_signals::{StopSignal, StopSignals};
+use crate::stop_signals::StopSignals;
 
 /// Runs a command to its end, on this thread. What it has begun and does not wait for, such as a name that is looked up, ends with it.
 ///

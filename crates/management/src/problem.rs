@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use broker::ControlError;
+use definitions::ReadError;
 use hyper::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::json::Writer;
 
@@ -78,6 +79,11 @@ impl Problem {
         Problem::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", reason)
     }
 
+    /// What RabbitMQ calls a failed validation.
+    pub(crate) fn validation_failed(text: &str) -> Problem {
+        Problem::bad_request(format!("Validation failed\n\n{text}\n"))
+    }
+
     /// Keys that a body must have, as Erlang prints them: on lines of their own where one line has no room.
     pub(crate) fn keys_missing(keys: &[&str]) -> Problem {
         let keys: Vec<String> = keys.iter().map(|key| format!("{{key_missing,{key}}}")).collect();
@@ -96,6 +102,20 @@ impl Problem {
             });
         }
         out
+    }
+}
+
+impl From<ReadError> for Problem {
+    fn from(error: ReadError) -> Problem {
+        match error {
+            ReadError::Missing(keys) => Problem::keys_missing(&keys.iter().map(String::as_str).collect::<Vec<_>>()),
+            ReadError::TagsMissing => Problem::bad_request("tags_not_present"),
+            ReadError::NotBoolean { value, .. } => Problem::bad_request(json!(["not_boolean", value])),
+            ReadError::NotInteger { text, .. } => Problem::bad_request(json!(["not_integer", text])),
+            ReadError::NotBase64 { text, .. } => Problem::bad_request(json!(["not_base64", text])),
+            ReadError::TwoPasswords { .. } => Problem::bad_request("both_password_and_password_hash_are_provided"),
+            other => Problem::bad_request(other.in_words_of_rabbitmq()),
+        }
     }
 }
 

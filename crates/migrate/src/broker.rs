@@ -125,7 +125,7 @@ impl Broker {
     /// Some lists of its definitions, as it exports them, as a document.
     pub(crate) async fn lists(&mut self, lists: &[&'static str]) -> Result<Value, Failure> {
         let text = self.text(DEFINITIONS).await?;
-        preflight::lists_of(&text, lists).map_err(|error| {
+        ::definitions::lists_of(&text, lists).map_err(|error| {
             Failure::Stopped(format!("{} does not answer {DEFINITIONS} with JSON: {error}", self.named()))
         })
     }
@@ -144,12 +144,12 @@ impl Broker {
         if !definitions.is_object() {
             return Err(Failure::Stopped(format!("{} does not answer /api/definitions with an object", self.named())));
         }
-        let exchanges = self.list(&format!("/api/{}", preflight::EXCHANGES)).await?;
-        if self.is_warren && exchanges.iter().any(preflight::is_internal) {
+        let exchanges = self.list(&format!("/api/{}", ::definitions::EXCHANGES)).await?;
+        if self.is_warren && exchanges.iter().any(::definitions::is_internal) {
             let bindings = self.list(BINDINGS).await?;
             definitions::add_bindings_of_internal(&mut definitions, &exchanges, bindings);
         }
-        Ok(preflight::exported(definitions, &exchanges))
+        Ok(::definitions::exported(definitions, &exchanges))
     }
 
     /// Imports a document of definitions. Returns what was left out.

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use preflight::is_internal;
+use definitions::comparison::{self, FOR_CLIENTS, entries, lists, retain_bindings_with_ends};
+use definitions::is_internal;
 use serde_json::{Map, Value, json};
 
 use crate::link::PREFIX;
@@ -16,21 +17,6 @@ const OWN_NAMES: &[&str] = &["cluster_name", "internal_cluster_id"];
 /// Exchanges that every vhost has. Others whose names begin with `amq.` are a broker's own, and not the other's.
 const EVERYWHERE: &[&str] =
     &["amq.direct", "amq.fanout", "amq.headers", "amq.match", "amq.topic", "amq.rabbitmq.trace"];
-
-/// The lists that are completed, and which members say which entry it is.
-const COMPLETED: &[(&str, &[&str])] = &[
-    ("vhosts", &["name"]),
-    ("users", &["name"]),
-    ("permissions", &["user", "vhost"]),
-    ("topic_permissions", &["user", "vhost", "exchange"]),
-    ("exchanges", &["vhost", "name"]),
-    ("queues", &["vhost", "name"]),
-    ("bindings", &["vhost", "source", "destination", "destination_type", "routing_key", "arguments"]),
-];
-
-fn entries<'a>(document: &'a Value, list: &str) -> &'a [Value] {
-    document[list].as_array().map_or(&[], Vec::as_slice)
-}
 
 fn is_ours(entry: &Value) -> bool {
     ["name", "source"].iter().any(|member| entry[*member].as_str().is_some_and(|name| name.starts_with(PREFIX)))
@@ -77,15 +63,14 @@ pub(crate) fn all(source: Value, destination: &Value, user: &str) -> Value {
 /// are left to these.
 pub(crate) fn lacking(mut source: Value, destination: &Value, user: &str) -> Value {
     let mut document = Map::new();
-    for (list, members) in COMPLETED {
+    for (list, members) in FOR_CLIENTS {
         let Value::Array(mut lacking) = source.get_mut(list).map(Value::take).unwrap_or_default() else {
-            document.insert((*list).to_owned(), json!([]));
+            document.insert(list.to_owned(), json!([]));
             continue;
         };
-        let there: HashSet<Vec<&Value>> =
-            entries(destination, list).iter().map(|entry| identity(entry, members)).collect();
-        lacking.retain(|entry| !is_ours(entry) && !there.contains(&identity(entry, members)));
-        match *list {
+        lacking.retain(|entry| !is_ours(entry));
+        comparison::retain_lacking(&mut lacking, destination, list, members);
+        match list {
             "users" => lacking.retain(|entry| entry["name"] != user),
             "exchanges" => {
                 lacking.retain(|entry| !entry["name"].as_str().is_some_and(|name| name.starts_with("amq.")));
@@ -95,39 +80,21 @@ pub(crate) fn lacking(mut source: Value, destination: &Value, user: &str) -> Val
             }
             _ => {}
         }
-        document.insert((*list).to_owned(), Value::Array(lacking));
+        document.insert(list.to_owned(), Value::Array(lacking));
     }
     // A binding without one of its ends would be left out with a warning each time.
-    preflight::retain_bindings_with_ends(&mut document, destination, |name| EVERYWHERE.contains(&name));
+    retain_bindings_with_ends(&mut document, destination, |name| EVERYWHERE.contains(&name));
     Value::Object(document)
-}
-
-/// Which entry of its list one is.
-fn identity<'a>(entry: &'a Value, members: &[&str]) -> Vec<&'a Value> {
-    members.iter().map(|member| &entry[*member]).collect()
 }
 
 /// Policies and parameters of the source that the destination has not, or has otherwise: the first import sets them, and only that.
 pub(crate) fn differing(source: &Value, destination: &Value) -> Vec<(&'static str, Vec<Value>)> {
     let is_own = |entry: &Value| entry["name"].as_str().is_some_and(|name| OWN_NAMES.contains(&name));
     let differing = |list: &'static str| {
-        let entries_of_source = entries(source, list).iter().filter(|entry| !is_ours(entry));
-        let wanted = entries_of_source.filter(|entry| list != GLOBAL_PARAMETERS || !is_own(entry));
-        (list, wanted.filter(|entry| !entries(destination, list).contains(entry)).cloned().collect())
+        let wanted = comparison::differing(source, destination, list).filter(|entry| !is_ours(entry));
+        (list, wanted.filter(|entry| list != GLOBAL_PARAMETERS || !is_own(entry)).cloned().collect())
     };
     [GLOBAL_PARAMETERS, "policies", "parameters"].map(differing).into()
-}
-
-/// The lists of a document that have entries, in the order in which they are made.
-pub(crate) fn lists(document: &Value) -> Vec<(&str, &[Value])> {
-    let place = |list: &str| COMPLETED.iter().position(|(known, _)| *known == list).unwrap_or(COMPLETED.len());
-    let lists = document.as_object().into_iter().flatten();
-    let mut lists: Vec<(&str, &[Value])> = lists
-        .filter_map(|(list, value)| Some((&**list, value.as_array()?.as_slice())))
-        .filter(|(_, entries)| !entries.is_empty())
-        .collect();
-    lists.sort_by_key(|(list, _)| place(list));
-    lists
 }
 
 /// How many entries a document has, by list.

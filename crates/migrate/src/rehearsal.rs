@@ -149,7 +149,7 @@ impl Rehearsed<'_> {
         let mut text = String::new();
         let mut put = |step: Step, line: String| text.push_str(&format!("{}: {line}\n", step.name()));
         self.checked.lines().into_iter().for_each(|line| put(Step::Check, line));
-        for (list, entries) in definitions::lists(&self.lacking) {
+        for (list, entries) in ::definitions::comparison::lists(&self.lacking) {
             for entry in entries {
                 put(Step::Definitions, format!("would create {}", described(list, entry)));
             }

@@ -9,7 +9,6 @@
 pub mod arguments;
 pub mod config;
 pub mod definition;
-pub mod document;
 pub mod erlang;
 pub mod features;
 pub mod federation;

@@ -1,6 +1,7 @@
 //! What is handed in, read as far as it can be before anything is known of the rest.
 
-use crate::document::Document;
+use definitions::Document;
+
 use crate::environment::{self, Assignment};
 use crate::kind::{self, Kind};
 use crate::plugins::{self, EnabledPlugin};

@@ -9,11 +9,10 @@
 //!  plugins        enabled_plugins             ├─► sheet: each setting, plugin and object, with what there is to say of it
 //!  definitions    exports of definitions      │
 //!  running        a broker that runs         ─┘      └─► report: what is refused first
-//!    └─ exported  its definitions, as another broker can import them
-//!  document       definitions as text, read entry by entry; names: all that is kept of them
 //! ```
 //!
-//! What this broker can do is asked of `model`, whose tables the broker itself goes by. Only what RabbitMQ calls things is known here:
+//! What an entry of definitions says, the crate `definitions` reads, for an import as for this check. What this broker can do is asked of
+//! `model`, whose tables the broker itself goes by. Only what RabbitMQ calls things is known here:
 //! names of plugins, and of settings in Erlang's terms.
 //!
 //! No files, no sockets, no clock: who calls reads what is to be looked at. No input makes it panic.
@@ -21,12 +20,9 @@
 mod classic;
 mod configuration;
 mod definitions;
-mod document;
 mod environment;
-mod exported;
 mod input;
 mod kind;
-mod names;
 mod pages;
 mod plugins;
 mod report;
@@ -36,9 +32,7 @@ mod support;
 mod terms;
 
 pub use classic::{ErlangSettings, terms_of_arguments};
-pub use document::lists_of;
 pub use environment::{Assignment, assignments, full_name};
-pub use exported::{EXCHANGES, exported, is_internal, retain_bindings_with_ends};
 pub use input::{Input, Unreadable};
 pub use kind::Kind;
 pub use plugins::{PluginState, enabled_plugins, plugin_names, plugin_state};

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use definitions::{DEFINITIONS, Document, EXCHANGES, Entries, Outline, Survey, Surveyor, is_internal, scalars};
 use serde::de::{Deserialize as _, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::document::{DEFINITIONS, Document, Entries, Outline, Survey, Surveyor, scalars};
-use crate::exported::{EXCHANGES, is_internal};
 use crate::plugins::{self, Enabled, EnabledPlugin};
 use crate::sheet::{Noun, Place, Remark, Sheet, grouped};
 use crate::support::{self, Sign};

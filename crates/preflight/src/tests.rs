@@ -1,6 +1,6 @@
 //! Whole inputs, and inputs that make no sense.
 
-use model::document;
+use ::definitions::{LISTS, exported};
 use proptest::prelude::*;
 
 use super::*;
@@ -240,10 +240,10 @@ proptest! {
 
     #[test]
     fn no_definitions_make_it_panic(
-        lists in proptest::collection::vec((0..document::LISTS.len(), proptest::collection::vec(arbitrary_json(), 0..4)), 0..6)
+        lists in proptest::collection::vec((0..LISTS.len(), proptest::collection::vec(arbitrary_json(), 0..4)), 0..6)
     ) {
         let members: serde_json::Map<_, _> =
-            lists.into_iter().map(|(at, entries)| (document::LISTS[at].to_owned(), entries.into())).collect();
+            lists.into_iter().map(|(at, entries)| (LISTS[at].to_owned(), entries.into())).collect();
         let bytes = serde_json::Value::Object(members).to_string().into_bytes();
         let report = examine(&[Input { name: "f".to_owned(), bytes: bytes.clone(), kind: Some(Kind::Definitions) }]).unwrap();
         let counted: usize = report.working.iter().map(|(_, count)| count).sum();
@@ -254,11 +254,11 @@ proptest! {
     /// A broker's definitions are completed entry by entry here, and as a whole where they are brought to another broker.
     #[test]
     fn of_a_brokers_definitions_the_same_is_said_as_of_what_is_exported_of_them(
-        lists in proptest::collection::vec((0..document::LISTS.len(), proptest::collection::vec(arbitrary_json(), 0..6)), 0..8),
+        lists in proptest::collection::vec((0..LISTS.len(), proptest::collection::vec(arbitrary_json(), 0..6)), 0..8),
         exchanges in proptest::collection::vec(internal_exchange(), 0..3),
     ) {
         let mut definitions: serde_json::Map<_, _> =
-            lists.into_iter().map(|(at, entries)| (document::LISTS[at].to_owned(), entries.into())).collect();
+            lists.into_iter().map(|(at, entries)| (LISTS[at].to_owned(), entries.into())).collect();
         definitions.insert("vhosts".to_owned(), serde_json::json!([{"name": "/"}]));
         let whole = exported(definitions.clone().into(), &exchanges).to_string();
         let mut answers = Asked::new("f".to_owned());

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use broker::{Actor, Broker};
-use management::definitions::{Definitions, DefinitionsError, Scope, Unsupported, import, parse};
+use definitions::{Definitions, DefinitionsError, Scope, Unsupported, parse};
+use management::definitions::import;
 
 /// Imports them, and waits until they last.
 pub(crate) async fn load(broker: &Arc<Broker>, path: &str, unsupported: Unsupported) -> Result<()> {
@@ -39,7 +40,7 @@ pub(crate) async fn load(broker: &Arc<Broker>, path: &str, unsupported: Unsuppor
 /// A refusal, with the way on where there is one.
 fn hinted(error: DefinitionsError, definitions: &Definitions) -> anyhow::Error {
     let error = anyhow::Error::from(error);
-    match definitions.unsupported() {
+    match &*definitions.unsupported {
         [] => error,
         _ => error.context(
             "some entries are not supported; with management.load_definitions_skip_unsupported = true they are left out, and all \

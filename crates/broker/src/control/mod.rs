@@ -22,11 +22,10 @@ mod vhosts;
 mod watched;
 
 pub use backups::{BackupError, BackupView};
+pub use definitions::{PasswordChange, PolicyRequest, UserRequest, VhostRequest};
 pub use delayed::{Cancelled, DelayedFilter, DelayedMessage, DelayedPage};
 pub use error::ControlError;
 pub(crate) use error::{invalid, not_found};
 pub use login_sessions::OpenedSession;
 pub use parameters::check_parameter_name;
-pub use policies::{PolicyApplication, PolicyRequest};
-pub use users::{PasswordChange, UserRequest};
-pub use vhosts::VhostRequest;
+pub use policies::PolicyApplication;

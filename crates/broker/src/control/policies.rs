@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use definitions::PolicyRequest;
 use model::definition::Definition;
 use model::name::VhostName;
-use model::policy::{ApplyTo, ChangedPolicies, Policy, PolicyDefinition, PolicyError, PolicyKind};
-use serde_json::{Map, Value};
+use model::policy::{ChangedPolicies, Policy, PolicyKind};
 use store::RecordBatch;
 
 use super::vhosts::no_vhost;
@@ -17,54 +17,6 @@ use crate::events::Event;
 use crate::identity::Actor;
 use crate::long_turns::take_long;
 use crate::vhost::{PolicyPass, Vhost};
-
-/// A policy that is to be there.
-#[derive(Debug, Clone)]
-pub struct PolicyRequest {
-    /// Where.
-    pub vhost: VhostName,
-    /// Its name.
-    pub name: String,
-    /// Whose.
-    pub kind: PolicyKind,
-    /// Names that it is for.
-    pub pattern: String,
-    /// Things that it is for.
-    pub apply_to: ApplyTo,
-    /// Of several that match, the one with the highest counts.
-    pub priority: i64,
-    /// What it sets.
-    pub definition: Map<String, Value>,
-}
-
-impl PolicyRequest {
-    /// Whether it can be set at all, wherever it is.
-    pub fn check(&self) -> Result<(), ControlError> {
-        self.clone().parse().map(drop)
-    }
-
-    /// Whether it makes sense, but sets what this broker does not have: features that are not built, settings of foreign plugins.
-    #[must_use]
-    pub fn is_unsupported(&self) -> bool {
-        let parsed = PolicyDefinition::parse(self.definition.clone(), self.kind);
-        matches!(parsed, Err(PolicyError::Unbuilt(_) | PolicyError::Unknown(_)))
-    }
-
-    /// The policy, if it can be set at all.
-    pub fn into_policy(self) -> Result<Policy, ControlError> {
-        Ok(self.parse()?.0)
-    }
-
-    /// The policy, and remarks about keys that have no effect.
-    fn parse(self) -> Result<(Policy, Vec<String>), ControlError> {
-        let PolicyRequest { vhost, name, kind, pattern, apply_to, priority, definition } = self;
-        let name = Policy::parse_name(&name).or_else(|error| invalid(error.to_string()))?;
-        let pattern = Policy::parse_pattern(&pattern).or_else(|error| invalid(error.to_string()))?;
-        let parsed = PolicyDefinition::parse(definition, kind);
-        let (definition, warnings) = parsed.or_else(|error| invalid(error.to_string()))?;
-        Ok((Policy { vhost, name, kind, pattern, apply_to, priority, definition }, warnings))
-    }
-}
 
 impl Broker {
     /// All policies of a kind, by vhost and name.
@@ -108,7 +60,7 @@ impl Broker {
             if self.vhosts.get(request.vhost.as_str()).is_none() {
                 return no_vhost(request.vhost.as_str());
             }
-            let (policy, remarks) = request.parse()?;
+            let (policy, remarks) = request.into_policy().or_else(invalid)?;
             for warning in &remarks {
                 tracing::warn!(vhost = %policy.vhost, policy = %policy.name, %warning, "policy was accepted with a remark");
             }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use definitions::{PasswordChange, UserRequest};
 use engine::Positions;
 use model::definition::Definition;
-use model::name::UserName;
 use model::parameter::VHOST_LIMITS_NAME;
 use model::user::{PasswordHash, Tags, User, UserLimits};
 use store::RecordBatch;
@@ -18,45 +18,6 @@ use crate::identity::{Actor, Identity};
 use crate::users::Updated;
 use engine::clock::wall_ms;
 use engine::outbox::ConnectionEvent;
-
-/// A user that an operator wants to be so.
-#[derive(Debug, Clone)]
-pub struct UserRequest {
-    /// Its name.
-    pub name: UserName,
-    /// Its password.
-    pub password: PasswordChange,
-    /// Its second password.
-    pub second_password: PasswordChange,
-    /// Whether the first password so far goes on being valid as the second one.
-    pub keeps_old_password: bool,
-    /// Its tags; None leaves them as they are.
-    pub tags: Option<Tags>,
-    /// Its limits; None leaves them as they are.
-    pub limits: Option<UserLimits>,
-}
-
-impl UserRequest {
-    /// A user with this password, without anything else that is new.
-    #[must_use]
-    pub fn named(name: UserName, password: PasswordChange) -> Self {
-        let second_password = PasswordChange::Keep;
-        UserRequest { name, password, second_password, keeps_old_password: false, tags: None, limits: None }
-    }
-}
-
-/// What becomes of a password.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PasswordChange {
-    /// It stays.
-    Keep,
-    /// There is none any more.
-    Clear,
-    /// It is this one.
-    Plain(String),
-    /// It is the one with this hash.
-    Hash(PasswordHash),
-}
 
 /// What becomes of a hash: None leaves it as it is.
 struct HashChange(Option<Option<PasswordHash>>);

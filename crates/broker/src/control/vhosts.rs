@@ -1,5 +1,6 @@
 //! Vhosts: made, changed, deleted.
 
+use definitions::{PasswordChange, PolicyRequest, UserRequest, VhostRequest};
 use engine::Positions;
 use model::arguments::QueueType;
 use model::definition::{Definition, UserPermission};
@@ -9,7 +10,7 @@ use model::policy::PolicyKind;
 use model::vhost::{Vhost as Facts, VhostLimits};
 use store::RecordBatch;
 
-use super::{ControlError, PasswordChange, PolicyRequest, UserRequest, invalid, not_found};
+use super::{ControlError, invalid, not_found};
 use crate::broker::Broker;
 use crate::changed::Changed;
 use crate::events::Event;
@@ -19,61 +20,28 @@ use crate::recovery::declare_event_exchange;
 use crate::vhost::{DeleteConditions, Deletion, Vhost};
 use engine::outbox::ConnectionEvent;
 
-/// A vhost that an operator wants to be so. What is None stays as it is.
-#[derive(Debug, Clone)]
-pub struct VhostRequest {
-    /// Its name.
-    pub name: VhostName,
-    /// What it is for.
-    pub description: Option<String>,
-    /// Its labels.
-    pub tags: Option<Vec<String>>,
-    /// The type of queues that are declared without one; the empty one for none.
-    pub default_queue_type: Option<String>,
-    /// Whether it must not be deleted.
-    pub is_protected: Option<bool>,
-    /// Whether its messages are traced: on this node, and until the broker ends.
-    pub is_traced: Option<bool>,
-}
-
-impl VhostRequest {
-    /// A vhost of this name, as it is or without metadata.
-    #[must_use]
-    pub fn named(name: VhostName) -> Self {
-        let (description, tags, default_queue_type, is_protected, is_traced) = (None, None, None, None, None);
-        VhostRequest { name, description, tags, default_queue_type, is_protected, is_traced }
+/// Gives a vhost what is requested of it.
+fn apply(request: VhostRequest, facts: &mut Facts) {
+    let metadata = &mut facts.metadata;
+    metadata.description = request.description.unwrap_or_else(|| std::mem::take(&mut metadata.description));
+    metadata.tags = request.tags.unwrap_or_else(|| std::mem::take(&mut metadata.tags));
+    if let Some(queue_type) = request.default_queue_type {
+        metadata.default_queue_type = Some(queue_type).filter(|name| !name.is_empty());
     }
-
-    /// Whether a vhost can be so.
-    pub fn check(&self) -> Result<(), ControlError> {
-        match self.default_queue_type.as_deref() {
-            None | Some("") => Ok(()),
-            Some(name) => check_queue_type(name),
-        }
-    }
-
-    fn apply(self, facts: &mut Facts) {
-        let metadata = &mut facts.metadata;
-        metadata.description = self.description.unwrap_or_else(|| std::mem::take(&mut metadata.description));
-        metadata.tags = self.tags.unwrap_or_else(|| std::mem::take(&mut metadata.tags));
-        if let Some(queue_type) = self.default_queue_type {
-            metadata.default_queue_type = Some(queue_type).filter(|name| !name.is_empty());
-        }
-        facts.is_protected = self.is_protected.unwrap_or(facts.is_protected);
-    }
+    facts.is_protected = request.is_protected.unwrap_or(facts.is_protected);
 }
 
 impl Broker {
     /// Makes a vhost, or changes what is said about it.
     pub fn put_vhost(&self, actor: &Actor, request: VhostRequest) -> Result<Changed, ControlError> {
-        request.check()?;
+        request.check().or_else(invalid)?;
         let (name, is_traced) = (request.name.clone(), request.is_traced);
         let mut changed = loop {
             if let Some(vhost) = self.vhosts.get(name.as_str()) {
-                break self.change_vhost(&vhost, |facts| request.apply(facts));
+                break self.change_vhost(&vhost, |facts| apply(request, facts));
             }
             let mut facts = self.new_vhost(name.clone());
-            request.clone().apply(&mut facts);
+            apply(request.clone(), &mut facts);
             let definition = Definition::Vhost(facts.clone());
             let added = self.vhosts.add(Vhost::new(facts, self.hash_seed), || self.put_definition(&definition));
             // Where it is none, another operator has made it meanwhile.
@@ -264,14 +232,6 @@ fn event_of_limits(vhost: &str, limits: &VhostLimits) -> Event {
         }
     };
     event.with_text("name", VHOST_LIMITS_NAME).with_text("vhost", vhost)
-}
-
-fn check_queue_type(name: &str) -> Result<(), ControlError> {
-    match QueueType::parse(name.as_bytes()) {
-        Some(queue_type) if queue_type.is_built() => Ok(()),
-        Some(queue_type) => invalid(format!("the queue type '{}' is not implemented", queue_type.name())),
-        None => invalid(format!("Unsupported default queue type: {name}")),
-    }
 }
 
 pub(crate) fn no_vhost<T>(name: &str) -> Result<T, ControlError> {

@@ -4,10 +4,9 @@
 use amqp::limits::SHORT_STR_LEN_MAX;
 use amqp::table::Table;
 use broker::view::{BindingEndView, BindingView};
+use definitions::BindingEntry;
 use model::json::{from_table, to_table};
 use serde_json::Value;
-
-use super::entry::{BindingEntry, EndEntry};
 
 /// A binding as a document has it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -40,14 +39,10 @@ impl BindingIdentity {
     }
 
     pub(super) fn of_entry(entry: &BindingEntry) -> BindingIdentity {
-        let (is_to_queue, destination) = match &entry.destination {
-            EndEntry::Queue(name) => (true, name.to_string()),
-            EndEntry::Exchange(name) => (false, name.to_string()),
-        };
         BindingIdentity {
             source: entry.source.to_string(),
-            is_to_queue,
-            destination,
+            is_to_queue: entry.destination.is_queue(),
+            destination: entry.destination.name().to_owned(),
             routing_key: entry.routing_key.clone(),
             arguments: shown(entry.arguments.as_table()),
         }

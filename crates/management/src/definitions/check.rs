@@ -5,14 +5,15 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
 use broker::{Broker, check_parameter_name};
+use definitions::{
+    BindingEntry, Definitions, DefinitionsError, EndEntry, ExchangeEntry, Fault, FaultKind, Findings, ParsedEntry,
+    Scope, Unsupported,
+};
 use model::arguments::{ExchangeType, QueueType};
 use model::name::{RESERVED_PREFIX, VhostName};
 use model::parameter::{VhostParameter, check_vhost_parameter};
 
-use super::entry::{BindingEntry, Definitions, EndEntry, ExchangeEntry, ParsedEntry};
-use super::error::DefinitionsError;
-use super::findings::{Fault, FaultKind, Findings};
-use super::scope::{Scope, Unsupported, no_vhost};
+use super::requests;
 use observe::alerting;
 
 /// Checks a document, and takes out of it what is to be left out. What passes can still fail if a client changes the broker meanwhile.
@@ -41,6 +42,11 @@ pub fn check(
     definitions.unsupported = findings.unsupported;
     definitions.warnings.extend(findings.passed_over);
     refusal.map_or(Ok(()), Err)
+}
+
+/// Why what a vhost is to have cannot be imported, in RabbitMQ's words.
+pub(super) fn no_vhost(name: &str) -> String {
+    format!("Please create virtual host \"{name}\" prior to importing definitions.")
 }
 
 fn keep<T>(entries: &mut Option<Vec<ParsedEntry<T>>>, findings: &Findings) {
@@ -107,7 +113,7 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
             return Err("a queue must have a name".to_owned().into());
         }
         let default = expected.default_queue_type(&queue.vhost);
-        let checked = broker.check_queue(&queue.vhost, &queue.request(), default).map_err(Fault::from);
+        let checked = broker.check_queue(&queue.vhost, &requests::queue(queue), default).map_err(Fault::from);
         if checked.as_ref().is_err_and(Fault::is_unsupported) {
             expected.left_queues.insert((queue.vhost.as_str(), queue.name.as_str()));
         }
@@ -130,7 +136,7 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
             EndEntry::Queue(name) => expected.check_queue(vhost, name.as_str())?,
             EndEntry::Exchange(name) => expected.check_exchange(vhost, name.as_str()).map(drop)?,
         }
-        Ok(broker.check_binding(source, &binding.request())?)
+        Ok(broker.check_binding(source, &requests::binding(binding))?)
     });
     findings
 }
@@ -154,7 +160,7 @@ fn check_exchange(expected: &ExpectedObjects<'_>, exchange: &ExchangeEntry) -> R
     if expected.existing_exchange(&exchange.vhost, exchange.name.as_str()).is_some() {
         return Ok(());
     }
-    Ok(expected.broker.check_exchange(&exchange.vhost, &exchange.request())?)
+    Ok(expected.broker.check_exchange(&exchange.vhost, &requests::exchange(exchange))?)
 }
 
 fn text(error: impl Display) -> String {

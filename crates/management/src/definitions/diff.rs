@@ -3,89 +3,29 @@
 //! A value that the document leaves out stays as it is, so it is no difference. Secrets are not shown: of these it is only told that
 //! they differ.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use amqp::table::Table;
 use broker::view::BindingFilter;
-use broker::{Actor, Broker, PasswordChange, PolicyRequest, UserRequest};
+use broker::{Actor, Broker};
+use definitions::export::vhost_limits;
+use definitions::{
+    Definitions, DefinitionsError, Difference, PasswordChange, PolicyRequest, Scope, UserRequest, VhostEntry,
+};
 use model::json::from_table;
 use model::name::VhostName;
 use model::parameter::{GlobalParameter, VhostParameter, without_passwords};
 use model::policy::{Policy, PolicyKind};
 use model::user::{PasswordHash, User};
 use model::vhost::VhostLimits;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::binding::BindingIdentity;
-use super::entry::{Definitions, EndEntry, VhostEntry};
-use super::error::DefinitionsError;
 use super::prune::prune;
-use super::scope::Scope;
-
-/// Entries of one kind that are listed of each sort; all are counted.
-const LISTED_COUNT_MAX: usize = 1000;
 
 /// What is said of a secret.
 const DIFFERS: &str = "differs";
-
-/// Some of many, and how many there are.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bounded<T> {
-    pub(crate) listed: Vec<T>,
-    pub(crate) count: usize,
-}
-
-impl<T> Default for Bounded<T> {
-    fn default() -> Self {
-        Bounded { listed: Vec::new(), count: 0 }
-    }
-}
-
-impl<T> Bounded<T> {
-    fn push(&mut self, item: T) {
-        self.count += 1;
-        if self.listed.len() < LISTED_COUNT_MAX {
-            self.listed.push(item);
-        }
-    }
-}
-
-/// Something that an import would change: its name, and the members that would be others.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ChangedEntry {
-    pub(crate) name: String,
-    pub(crate) from: Map<String, Value>,
-    pub(crate) to: Map<String, Value>,
-}
-
-/// The differences, by kind.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Difference {
-    /// Only the document has these.
-    pub(crate) added: BTreeMap<&'static str, Bounded<String>>,
-    /// These are others in the document.
-    pub(crate) changed: BTreeMap<&'static str, Bounded<ChangedEntry>>,
-    /// Only the broker has these, of the kinds that the document mentions.
-    pub(crate) missing: BTreeMap<&'static str, Bounded<String>>,
-    /// So many are alike.
-    pub(crate) same: BTreeMap<&'static str, usize>,
-}
-
-impl Difference {
-    /// Notes an entry of the document: what the broker has of it, and what would be there. A member that is null in `to` stays as it is.
-    fn note(&mut self, kind: &'static str, name: String, from: Option<Map<String, Value>>, to: Map<String, Value>) {
-        let Some(mut from) = from else { return self.added.entry(kind).or_default().push(name) };
-        let to: Map<String, Value> =
-            to.into_iter().filter(|(key, value)| !value.is_null() && from.get(key) != Some(value)).collect();
-        if to.is_empty() {
-            *self.same.entry(kind).or_default() += 1;
-            return;
-        }
-        from.retain(|key, _| to.contains_key(key));
-        self.changed.entry(kind).or_default().push(ChangedEntry { name, from, to });
-    }
-}
 
 /// Compares a document, which passes [`check`](super::check()), with the broker.
 pub(crate) fn diff(
@@ -162,10 +102,6 @@ fn has_other_password(user: &User, request: &UserRequest) -> bool {
     differs(&request.password, &user.password_hash) || differs(&request.second_password, &user.second_password_hash)
 }
 
-fn limits(limits: &VhostLimits) -> Value {
-    limits.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect::<Map<_, _>>().into()
-}
-
 fn vhosts(broker: &Broker, definitions: &Definitions, found: &mut Difference) {
     for entry in definitions.vhosts.iter().flatten() {
         let VhostEntry { request, limits: wanted } = &**entry;
@@ -175,7 +111,7 @@ fn vhosts(broker: &Broker, definitions: &Definitions, found: &mut Difference) {
                 ("tags", view.facts.metadata.tags.iter().map(ToString::to_string).collect::<Vec<_>>().into()),
                 ("default_queue_type", broker.default_queue_type(&view.facts).name().into()),
                 ("protected_from_deletion", view.facts.is_protected.into()),
-                ("limits", limits(&view.facts.limits)),
+                ("limits", vhost_limits(&view.facts.limits).into()),
             ])
         });
         let to = members([
@@ -183,15 +119,15 @@ fn vhosts(broker: &Broker, definitions: &Definitions, found: &mut Difference) {
             ("tags", request.tags.clone().map_or(Value::Null, Value::from)),
             ("default_queue_type", request.default_queue_type.clone().map_or(Value::Null, Value::from)),
             ("protected_from_deletion", request.is_protected.map_or(Value::Null, Value::from)),
-            ("limits", wanted.as_ref().map_or(Value::Null, limits)),
+            ("limits", wanted.as_ref().map_or(Value::Null, |limits| vhost_limits(limits).into())),
         ]);
         found.note("vhosts", request.name.to_string(), from, to);
     }
     for entry in &definitions.limits {
         let (vhost, wanted) = &**entry;
         let view = broker.vhost_view(vhost.as_str()).filter(|view| view.facts.limits != VhostLimits::default());
-        let from = view.map(|view| members([("value", limits(&view.facts.limits))]));
-        found.note("vhost_limits", vhost.to_string(), from, members([("value", limits(wanted))]));
+        let from = view.map(|view| members([("value", vhost_limits(&view.facts.limits).into())]));
+        found.note("vhost_limits", vhost.to_string(), from, members([("value", vhost_limits(wanted).into())]));
     }
 }
 
@@ -347,42 +283,8 @@ fn bindings(broker: &Broker, definitions: &Definitions, found: &mut Difference) 
             views.iter().filter_map(BindingIdentity::of_view).collect()
         });
         let from = of_vhost.contains(&BindingIdentity::of_entry(entry)).then(Map::new);
-        let name = match &entry.destination {
-            EndEntry::Queue(name) => name.to_string(),
-            EndEntry::Exchange(name) => name.to_string(),
-        };
-        let name = format!("{}: {} to {name} by {}", entry.vhost, entry.source, entry.routing_key);
+        let destination = entry.destination.name();
+        let name = format!("{}: {} to {destination} by {}", entry.vhost, entry.source, entry.routing_key);
         found.note("bindings", name, from, Map::new());
     }
-}
-
-impl Difference {
-    /// As JSON.
-    pub(crate) fn to_json(&self) -> Value {
-        let names = |by_kind: &BTreeMap<&'static str, Bounded<String>>| {
-            by_kind.iter().map(|(kind, names)| ((*kind).to_owned(), json!(names.listed))).collect::<Map<_, _>>()
-        };
-        let changed = |entry: &ChangedEntry| json!({"name": entry.name, "from": entry.from, "to": entry.to});
-        let changed: Map<_, _> = self
-            .changed
-            .iter()
-            .map(|(kind, entries)| ((*kind).to_owned(), entries.listed.iter().map(changed).collect::<Vec<_>>().into()))
-            .collect();
-        let same: Map<_, _> = self.same.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();
-        json!({
-            "added": names(&self.added),
-            "changed": changed,
-            "missing": names(&self.missing),
-            "same": same,
-            "counts": {
-                "added": counts(&self.added),
-                "changed": counts(&self.changed),
-                "missing": counts(&self.missing),
-            },
-        })
-    }
-}
-
-fn counts<T>(by_kind: &BTreeMap<&'static str, Bounded<T>>) -> Map<String, Value> {
-    by_kind.iter().map(|(kind, entries)| ((*kind).to_owned(), json!(entries.count))).collect()
 }

@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use broker::view::BindingFilter;
 use broker::{Actor, Broker, Changed, Identity, Positions, VhostAccess};
+use definitions::{BindingEntry, Definitions, DefinitionsError, ExchangeEntry, QueueEntry, Scope, Unsupported};
 use model::name::VhostName;
 use model::refusal::Outcome;
 
 use super::binding::BindingIdentity;
-use super::check::check;
-use super::entry::{BindingEntry, Definitions, ExchangeEntry, QueueEntry};
-use super::error::DefinitionsError;
-use super::scope::{Scope, Unsupported, no_vhost};
+use super::check::{check, no_vhost};
+use super::requests;
 
 /// What an import came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +45,7 @@ pub fn import(
     let mut imported = ImportResult {
         position: Positions::NONE,
         warnings: definitions.warnings.clone(),
-        left_out: definitions.unsupported().to_vec(),
+        left_out: definitions.unsupported.clone(),
     };
     for entry in definitions.users.iter().flatten() {
         if broker.check_unprotected(actor, entry.name.as_str()).is_err() {
@@ -163,7 +162,7 @@ fn declare_exchange(rooms: &mut TargetVhosts<'_>, entry: &ExchangeEntry) -> Resu
     if rooms.broker.exchange_type(entry.vhost.as_str(), entry.name.as_str()).is_some() {
         return Ok(Changed::default());
     }
-    told(rooms.enter(&entry.vhost)?.declare_exchange(&entry.request()))
+    told(rooms.enter(&entry.vhost)?.declare_exchange(&requests::exchange(entry)))
 }
 
 /// A queue that is there stays as it is, whatever the document says of it.
@@ -171,12 +170,12 @@ fn declare_queue(rooms: &mut TargetVhosts<'_>, entry: &QueueEntry) -> Result<Cha
     if rooms.broker.queue_view(entry.vhost.as_str(), entry.name.as_str()).is_some() {
         return Ok(Changed::default());
     }
-    told(rooms.enter(&entry.vhost)?.import_queue(&entry.request()))
+    told(rooms.enter(&entry.vhost)?.import_queue(&requests::queue(entry)))
 }
 
 fn bind(rooms: &mut TargetVhosts<'_>, entry: &BindingEntry) -> Result<Changed, String> {
     if rooms.has_binding(entry) {
         return Ok(Changed::default());
     }
-    told(rooms.enter(&entry.vhost)?.bind(&entry.request()))
+    told(rooms.enter(&entry.vhost)?.bind(&requests::binding(entry)))
 }

@@ -1,4 +1,5 @@
-//! Definitions: what operators and clients have declared, as one JSON document in RabbitMQ's format.
+//! A broker's definitions: what operators and clients have declared, exported as one document and imported from one. What a document says,
+//! the crate `definitions` reads.
 //!
 //! A document is of the whole broker, or of one vhost and then names no vhost. Importing one makes what is missing and
 //! changes what RabbitMQ changes; it deletes nothing unless it is asked to ([`prune`]). A document is read and checked
@@ -7,24 +8,16 @@
 mod binding;
 mod check;
 mod diff;
-mod entry;
-mod error;
 mod export;
-mod findings;
 mod hidden;
 mod import;
-mod parse;
 mod prune;
-mod scope;
+mod requests;
 
 pub use check::check;
 pub(crate) use diff::diff;
-pub use entry::Definitions;
-pub use error::DefinitionsError;
 pub(crate) use export::Export;
 pub use export::export;
 pub use import::{ImportResult, import};
-pub use parse::parse;
 pub use prune::PruneResult;
 pub(crate) use prune::prune;
-pub use scope::{Scope, Unsupported};

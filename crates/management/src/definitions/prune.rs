@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use broker::view::{BindingEndView, BindingFilter, BindingView, VhostView};
 use broker::{Actor, BindingEnd, BindingRequest, Broker, Changed, ControlError, Positions};
+use definitions::{Definitions, DefinitionsError, Scope};
 use model::name::{ExchangeName, QueueName, VhostName};
 use model::parameter::{GlobalParameter, VhostParameter};
 use model::policy::{Policy, PolicyKind};
@@ -16,11 +17,8 @@ use model::refusal::{Outcome, RefusalKind};
 use model::vhost::VhostLimits;
 
 use super::binding::BindingIdentity;
-use super::entry::Definitions;
-use super::error::DefinitionsError;
 use super::hidden::{HiddenEnds, is_defined_exchange, is_defined_queue};
 use super::import::TargetVhosts;
-use super::scope::Scope;
 
 /// Names by kind; each with its vhost in front of it where it has one.
 type Names = Vec<(&'static str, Vec<String>)>;

@@ -3,5 +3,6 @@
 mod read;
 mod write;
 
-pub(crate) use read::{Fields, integer_of, parse_object, wrong_type};
+pub(crate) use definitions::{Fields, integer_of};
+pub(crate) use read::{parse_object, wrong_type};
 pub(crate) use write::{Cell, Object, Writer, write_text};

@@ -1,14 +1,13 @@
 //! Definitions: exported, imported, and what they do not have deleted.
 
+use definitions::{DefinitionsError, Scope, Unsupported, parse};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_DISPOSITION, ETAG, HeaderValue, IF_NONE_MATCH};
 
 use super::vhosts;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::definitions::{
-    DefinitionsError, Export, PruneResult, Scope, Unsupported, check, diff, import, parse, prune,
-};
+use crate::definitions::{Export, PruneResult, check, diff, import, prune};
 use crate::json::Writer;
 use crate::media;
 use crate::multipart;

@@ -119,7 +119,7 @@ fn nowhere() -> Problem {
 fn put_of_vhost(call: &Call) -> Result<Answer, Problem> {
     let mut limits = call.broker().vhost_view(call.vhost()).ok_or_else(nowhere)?.facts.limits;
     let name = call.argument("name");
-    let of_limits = |text: String| Problem::bad_request(format!("Validation failed\n\n{text}\n"));
+    let of_limits = |text: String| Problem::validation_failed(&text);
     let value = value(call).map_err(|error| error.told(name, "limits", of_limits))?;
     limits.set(name, value).map_err(|error| InvalidLimit::Limit(error).told(name, "limits", of_limits))?;
     Ok(Answer::done(&call.broker().set_vhost_limits(call.actor(), call.vhost(), |own| *own = limits)?))
@@ -180,6 +180,6 @@ impl InvalidLimit {
 
 fn value(call: &Call) -> Result<i64, InvalidLimit> {
     let body = call.object().map_err(InvalidLimit::Body)?;
-    let value = Fields(&body).required("value").map_err(InvalidLimit::Body)?;
+    let value = Fields(&body).required("value").map_err(|error| InvalidLimit::Body(error.into()))?;
     value.as_i64().ok_or_else(|| InvalidLimit::NotANumber(value.clone()))
 }

@@ -170,10 +170,6 @@ fn one(call: &Call) -> Result<Answer, Problem> {
     Ok(single(&find(call)?, &TABLE, &*call.service, &call.query))
 }
 
-fn invalid(text: &str) -> Problem {
-    Problem::bad_request(format!("Validation failed\n\n{text}\n"))
-}
-
 fn put(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
     let value = Fields(&body).required("value")?;
@@ -181,20 +177,26 @@ fn put(call: &Call) -> Result<Answer, Problem> {
         VHOST_LIMITS => put_limits(call, value),
         POLICY | OPERATOR_POLICY => Err(Problem::bad_request("policies may not be set using this method")),
         component if COMPONENTS.contains(&component) => put_kept(call, component, value),
-        component => Err(invalid(&format!("component {component} not found"))),
+        component => Err(Problem::validation_failed(&format!("component {component} not found"))),
     }
 }
 
 fn put_limits(call: &Call, value: &Value) -> Result<Answer, Problem> {
     let Value::Object(values) = value else {
-        return Err(invalid(&format!("limits should be an object, actually was {}", erlang::term(value))));
+        return Err(Problem::validation_failed(&format!(
+            "limits should be an object, actually was {}",
+            erlang::term(value)
+        )));
     };
     let mut limits = VhostLimits::default();
     for (name, value) in values {
         let Some(number) = value.as_i64() else {
-            return Err(invalid(&format!("{name} should be a number, actually was {}", erlang::term(value))));
+            return Err(Problem::validation_failed(&format!(
+                "{name} should be a number, actually was {}",
+                erlang::term(value)
+            )));
         };
-        limits.set(name, number).map_err(|error| invalid(&error.to_string()))?;
+        limits.set(name, number).map_err(|error| Problem::validation_failed(&error.to_string()))?;
     }
     let is_new = vhosts::find(call)?.facts.limits == VhostLimits::default();
     let changed = call.broker().set_vhost_limits(call.actor(), call.vhost(), |own| *own = limits)?;
@@ -203,11 +205,11 @@ fn put_limits(call: &Call, value: &Value) -> Result<Answer, Problem> {
 
 fn put_kept(call: &Call, component: &str, value: &Value) -> Result<Answer, Problem> {
     let name = call.argument("name");
-    check_vhost_parameter(component, name, value).map_err(|error| invalid(&error.to_string()))?;
+    check_vhost_parameter(component, name, value).map_err(|error| Problem::validation_failed(&error.to_string()))?;
     for vhost in vhosts_here(component, name, value) {
         if call.context.enter(&vhost).is_none() {
             let user = call.identity().name();
-            return Err(invalid(&format!("user \"{user}\" may not connect to vhost \"{vhost}\"")));
+            return Err(Problem::validation_failed(&format!("user \"{user}\" may not connect to vhost \"{vhost}\"")));
         }
     }
     let vhost = VhostName::parse(call.vhost().as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;

@@ -2,7 +2,6 @@
 
 use model::definition::UserPermission;
 use model::name::{UserName, VhostName};
-use model::user::Permission;
 
 use super::users;
 use crate::answer::Answer;
@@ -92,7 +91,7 @@ fn one(call: &Call) -> Result<Answer, Problem> {
 fn put(call: &Call) -> Result<Answer, Problem> {
     let (user, vhost) = both(call)?;
     let body = call.object()?;
-    let permission = permission(Fields(&body))?;
+    let permission = definitions::permission(Fields(&body))?;
     let given = UserPermission { vhost, user, permission };
     Ok(Answer::changed(&call.broker().put_permission(call.actor(), given)?))
 }
@@ -106,13 +105,6 @@ pub(super) fn both(call: &Call) -> Result<(UserName, VhostName), Problem> {
         (Some(user), Some(vhost)) => Ok((user.name.clone(), vhost)),
         _ => Err(Problem::bad_request("vhost_or_user_not_found")),
     }
-}
-
-/// Three patterns as JSON has them.
-pub(crate) fn permission(fields: Fields<'_>) -> Result<Permission, Problem> {
-    fields.require(&["configure", "write", "read"])?;
-    let [configure, write, read] = ["configure", "write", "read"].map(|name| fields.required_text(name));
-    Permission::parse(configure?, write?, read?).map_err(|error| Problem::bad_request(error.to_string()))
 }
 
 fn delete(call: &Call) -> Result<Answer, Problem> {

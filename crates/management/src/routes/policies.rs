@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use broker::{Changed, ControlError, PolicyApplication, PolicyRequest};
+use broker::{Changed, ControlError, PolicyApplication};
 use hyper::StatusCode;
-use model::erlang;
-use model::name::VhostName;
-use model::policy::{ApplyTo, Policy, PolicyKind};
-use serde_json::Value;
+use model::policy::{Policy, PolicyKind};
 
 use super::vhosts;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::json::{Fields, wrong_type};
+use crate::json::Fields;
 use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, Object, Text};
@@ -155,7 +152,7 @@ async fn put(call: Call, kind: PolicyKind) -> Result<Answer, Problem> {
     check_changeable(&call, kind)?;
     let vhost = vhosts::find(&call)?.facts.name.clone();
     let body = call.object()?;
-    let request = request(vhost, call.argument("name"), kind, Fields(&body))?;
+    let request = definitions::policy(vhost, call.argument("name"), kind, Fields(&body))?;
     let (application, warnings) = call.broker().begin_policies(call.actor(), vec![request]).map_err(refused)?;
     for warning in warnings {
         tracing::warn!(policy = call.argument("name"), vhost = call.vhost(), "{warning}");
@@ -186,54 +183,9 @@ async fn applied(call: &Call, mut application: PolicyApplication) -> Result<Chan
 }
 
 /// Why a policy cannot be set.
-pub(super) fn refused(error: ControlError) -> Problem {
+fn refused(error: ControlError) -> Problem {
     match error {
-        ControlError::Invalid(text) => invalid(&text),
+        ControlError::Invalid(text) => Problem::validation_failed(&text),
         other => other.into(),
     }
-}
-
-fn invalid(text: &str) -> Problem {
-    Problem::bad_request(format!("Validation failed\n\n{text}\n"))
-}
-
-/// A policy as JSON describes it.
-pub(crate) fn request(
-    vhost: VhostName,
-    name: &str,
-    kind: PolicyKind,
-    fields: Fields<'_>,
-) -> Result<PolicyRequest, Problem> {
-    fields.require(&["pattern", "definition"])?;
-    let pattern = match fields.required("pattern")? {
-        Value::String(text) => text,
-        other => return Err(invalid(&format!("pattern should be a binary but was {}", erlang::term(other)))),
-    };
-    Policy::parse_pattern(pattern)
-        .map_err(|error| invalid(&format!("pattern should be regular expression but is invalid: {error}")))?;
-    let definition = match fields.required("definition")? {
-        Value::Object(settings) => settings,
-        other => return Err(wrong_type("definition", "an object", other)),
-    };
-    if definition.is_empty() {
-        return Err(invalid("no policy provided"));
-    }
-    let priority = match fields.get("priority") {
-        None => 0,
-        Some(Value::Number(number)) => number.as_i64().or(number.as_f64().map(|number| number as i64)).unwrap_or(0),
-        Some(other) => {
-            return Err(invalid(&format!("priority should be a number, actually was {}", erlang::term(other))));
-        }
-    };
-    let apply_to = match fields.text("apply-to")? {
-        None => ApplyTo::All,
-        Some(name) => ApplyTo::parse(name).ok_or_else(|| {
-            invalid(&format!(
-                "apply-to '{name}' unrecognised; should be one of: 'queues', 'classic_queues',  'quorum_queues', \
-                 'streams', 'exchanges', or 'all'"
-            ))
-        })?,
-    };
-    let (name, pattern, definition) = (name.to_owned(), pattern.clone(), definition.clone());
-    Ok(PolicyRequest { vhost, name, kind, pattern, apply_to, priority, definition })
 }

@@ -6,7 +6,7 @@ use model::name::VhostName;
 use model::policy::{EffectivePolicy, Policy, PolicyKind, PolicyRanking, Target};
 use serde_json::{Map, Value};
 
-use super::{exchanges, policies, queues, vhosts};
+use super::{exchanges, queues, vhosts};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Fields, Object, Writer};
@@ -241,8 +241,9 @@ fn wanted(call: &Call, vhost: VhostName, kind: PolicyKind) -> Result<Option<Arc<
             _ => Err(Problem::bad_request("a policy to delete is named by its name alone")),
         };
     }
-    let request = policies::request(vhost, call.argument("name"), kind, fields)?;
-    request.into_policy().map(|policy| Some(Arc::new(policy))).map_err(policies::refused)
+    let request = definitions::policy(vhost, call.argument("name"), kind, fields)?;
+    let (policy, _) = request.into_policy().map_err(|text| Problem::validation_failed(&text))?;
+    Ok(Some(Arc::new(policy)))
 }
 
 fn of_queue(call: &Call) -> Result<Answer, Problem> {

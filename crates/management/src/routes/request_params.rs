@@ -50,7 +50,7 @@ impl RequestParams for Query {
 
 impl RequestParams for Fields<'_> {
     fn text(&self, name: &str) -> Result<Option<String>, Problem> {
-        Fields::text(*self, name).map(|text| text.map(str::to_owned))
+        Ok(Fields::text(*self, name)?.map(str::to_owned))
     }
 
     /// The digits of one as a text will do.

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use broker::{PasswordChange, UserRequest};
-use model::name::UserName;
-use model::user::{HashingAlgorithm, PasswordHash, Tags, User};
-use serde_json::{Value, json};
+use definitions::UserRequest;
+use model::user::{HashingAlgorithm, PasswordHash, User};
 
 use crate::answer::Answer;
 use crate::call::Call;
@@ -106,74 +104,8 @@ fn one(call: &Call) -> Result<Answer, Problem> {
 
 fn put(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
-    let change = change(call.argument("user"), Fields(&body))?;
-    Ok(Answer::changed(&call.broker().put_user(call.actor(), change)?))
-}
-
-/// A user as JSON describes it.
-pub(crate) fn change(name: &str, fields: Fields<'_>) -> Result<UserRequest, Problem> {
-    let name = UserName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let tags = fields.get("tags").ok_or_else(|| Problem::bad_request("tags_not_present"))?;
-    Ok(UserRequest {
-        name,
-        // RabbitMQ, too, takes the password away where none is given. A second one stays until it is taken away by name.
-        password: password(fields, "password", "password_hash")?.unwrap_or(PasswordChange::Clear),
-        second_password: password(fields, "second_password", "second_password_hash")?.unwrap_or(PasswordChange::Keep),
-        keeps_old_password: fields.bool("keep_old_password", false)?,
-        tags: Some(tags_of(tags)?),
-        limits: None,
-    })
-}
-
-/// A password, or the hash of one; an empty hash takes it away.
-fn password(fields: Fields<'_>, plain: &str, hash: &str) -> Result<Option<PasswordChange>, Problem> {
-    match (fields.text(plain)?, fields.text(hash)?) {
-        (Some(_), Some(_)) => Err(Problem::bad_request("both_password_and_password_hash_are_provided")),
-        (Some(password), None) => Ok(Some(PasswordChange::Plain(password.to_owned()))),
-        (None, Some(hash)) => {
-            let hash = password_hash(hash, fields.text("hashing_algorithm")?)?;
-            Ok(Some(hash.map_or(PasswordChange::Clear, PasswordChange::Hash)))
-        }
-        (None, None) => Ok(None),
-    }
-}
-
-fn password_hash(text: &str, algorithm: Option<&str>) -> Result<Option<PasswordHash>, Problem> {
-    use base64::Engine as _;
-    let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(text) else {
-        return Err(Problem::bad_request(json!(["not_base64", text])));
-    };
-    let algorithm = match algorithm {
-        // RabbitMQ takes any hash for its default's, by which no login succeeds.
-        None => HashingAlgorithm::of_len(bytes.len()).unwrap_or_default(),
-        Some(name) => HashingAlgorithm::parse(name)
-            .ok_or_else(|| Problem::bad_request(format!("unknown hashing algorithm '{name}'")))?,
-    };
-    PasswordHash::parse(text, algorithm).map_err(|error| Problem::bad_request(error.to_string()))
-}
-
-/// Whether the hash has a length that no password's has: RabbitMQ takes it all the same, and no login by a password succeeds.
-pub(crate) fn is_useless_hash(fields: Fields<'_>) -> Result<bool, Problem> {
-    use base64::Engine as _;
-    let Some(text) = fields.text("password_hash")? else { return Ok(false) };
-    let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(text) else { return Ok(false) };
-    let is_useless = |algorithm| PasswordHash::parse(text, algorithm).is_err();
-    Ok(match fields.text("hashing_algorithm")? {
-        None => is_useless(HashingAlgorithm::of_len(bytes.len()).unwrap_or_default()),
-        Some(name) => HashingAlgorithm::parse(name).is_some_and(is_useless),
-    })
-}
-
-/// Roles as a list of texts, or as one text with commas.
-fn tags_of(value: &Value) -> Result<Tags, Problem> {
-    match value {
-        Value::String(text) => Ok(Tags::parse(text)),
-        Value::Array(items) => items
-            .iter()
-            .map(|item| item.as_str().ok_or_else(|| wrong_type("tags", "a list of strings", value)))
-            .collect(),
-        other => Err(wrong_type("tags", "a string or a list of strings", other)),
-    }
+    let request = UserRequest::of_body(call.argument("user"), Fields(&body))?;
+    Ok(Answer::changed(&call.broker().put_user(call.actor(), request)?))
 }
 
 fn delete(call: &Call) -> Result<Answer, Problem> {

@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use broker::VhostRequest;
 use broker::statistics::Range;
 use broker::statistics::numbers::{READY, UNACKED, VHOST, VHOST_COUNT};
 use broker::view::{Numbers, VhostView};
+use definitions::VhostRequest;
 use hyper::StatusCode;
-use model::arguments::QueueType;
 use model::definition::UserPermission;
-use model::name::VhostName;
 use model::user::Permission;
-use serde_json::Value;
 
 use super::latency::write_stages;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::json::{Cell, Fields, wrong_type};
+use crate::json::{Cell, Fields};
 use crate::listing::{Table, column, paged_list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
@@ -177,7 +174,7 @@ fn one(call: &Call) -> Result<Answer, Problem> {
 /// As in RabbitMQ, the user who makes a vhost gets all permissions there; not a user that only another back end knows.
 fn put(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
-    let request = request(call.vhost(), Fields(&body))?;
+    let request = VhostRequest::of_body(call.vhost(), Fields(&body))?;
     let vhost = request.name.clone();
     let mut changed = call.broker().put_vhost(call.actor(), request)?;
     if changed.is_new
@@ -187,51 +184,6 @@ fn put(call: &Call) -> Result<Answer, Problem> {
         changed.position.add(call.broker().put_permission(call.actor(), given)?.position);
     }
     Ok(Answer::changed(&changed))
-}
-
-/// A vhost as JSON describes it.
-pub(crate) fn request(name: &str, fields: Fields<'_>) -> Result<VhostRequest, Problem> {
-    let name = VhostName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let default_queue_type = match fields.get("default_queue_type") {
-        None | Some(Value::Null) => None,
-        // What old tools write for none.
-        Some(Value::String(text)) if text == "undefined" => None,
-        Some(Value::String(text)) if text.is_empty() => {
-            return Err(Problem::bad_request("default_queue_type must not be an empty string"));
-        }
-        Some(Value::String(text)) if QueueType::parse(text.as_bytes()).is_some() => Some(text.clone()),
-        Some(Value::String(text)) => {
-            return Err(Problem::bad_request(format!("{text} is not a valid queue type")));
-        }
-        Some(other) => {
-            return Err(Problem::bad_request(format!("{other} is not a valid default_queue_type value")));
-        }
-    };
-    let is_protected = match fields.get("protected_from_deletion") {
-        None | Some(Value::Null) => None,
-        Some(_) => Some(fields.bool("protected_from_deletion", false)?),
-    };
-    let member = |name: &str| fields.get(name).filter(|value| !value.is_null());
-    Ok(VhostRequest {
-        description: member("description").map_or(Ok(None), |_| fields.text("description"))?.map(str::to_owned),
-        tags: member("tags").map(tags_of).transpose()?,
-        default_queue_type,
-        is_protected,
-        is_traced: fields.get("tracing").map(|_| fields.bool("tracing", false)).transpose()?,
-        ..VhostRequest::named(name)
-    })
-}
-
-/// Labels as a list of texts, or as one text with commas.
-fn tags_of(value: &Value) -> Result<Vec<String>, Problem> {
-    let wrong = || wrong_type("tags", "a string or a list of strings", value);
-    match value {
-        Value::String(text) => {
-            Ok(text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect())
-        }
-        Value::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect(),
-        _ => Err(wrong()),
-    }
 }
 
 fn delete(call: &Call) -> Result<Answer, Problem> {

@@ -7,6 +7,7 @@ use broker::{
     Actor, BindingEnd, BindingRequest, ExchangeRequest, Identity, Interface, Origin, PasswordChange, PolicyRequest,
     QueueRequest, UserRequest, VhostAccess, VhostRequest,
 };
+use definitions::{Scope, Unsupported, parse};
 use model::definition::UserPermission;
 use model::name::{ExchangeName, QueueName, UserName, VhostName};
 use model::parameter::{FEDERATION_UPSTREAM, VhostParameter};
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::definitions::{furnish, sorted};
 use super::house::{House, in_house};
-use crate::definitions::{PruneResult, Scope, Unsupported, export, import, parse, prune};
+use crate::definitions::{PruneResult, export, import, prune};
 use crate::options::Options;
 
 fn inside(house: &House, vhost: &str) -> Option<VhostAccess> {

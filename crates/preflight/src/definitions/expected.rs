@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use definitions::{Fields, Names, ReadError, Scope};
 use model::arguments::{ExchangeType, QueueType};
 use model::config::Config;
+use model::name::VhostName;
 use model::vhost::VhostLimits;
 use serde_json::Value;
 
-use super::Refusal;
-use super::fields::Fields;
-use crate::names::Names;
+use super::refusal::Refusal;
 use crate::pages;
 use crate::sheet::Remark;
 
@@ -55,7 +55,7 @@ pub(super) struct Expected {
     default_queue_types: HashMap<String, QueueType>,
     limits: HashMap<String, VhostLimits>,
     /// Limits that the document being learnt sets by parameters: these count more than what it says of virtual hosts.
-    limits_of_parameters: Vec<(String, Value)>,
+    limits_of_parameters: Vec<(VhostName, Value)>,
     /// Queues of virtual hosts that may have only so many.
     counted_queues: Names<()>,
     pub(super) permits_transient_queues: bool,
@@ -108,12 +108,12 @@ impl Expected {
                     && !name.is_empty()
                     && !name.starts_with(model::name::RESERVED_PREFIX)
                 {
-                    self.exchanges.add(&vhost, name, kind);
+                    self.exchanges.add(vhost.as_str(), name, kind);
                 }
             }
             _ => {
                 if let (Ok(vhost), Some(name)) = (self.vhost_of(fields), text("name")) {
-                    self.queues.add(&vhost, name, ());
+                    self.queues.add(vhost.as_str(), name, ());
                 }
             }
         }
@@ -138,7 +138,7 @@ impl Expected {
     /// All that there is to learn of a document has been learnt.
     pub(super) fn has_learnt(&mut self) {
         for (vhost, values) in std::mem::take(&mut self.limits_of_parameters) {
-            self.limit(&vhost, &values);
+            self.limit(vhost.as_str(), &values);
         }
     }
 
@@ -153,12 +153,14 @@ impl Expected {
         }
     }
 
+    /// What the document is of.
+    pub(super) fn scope(&self) -> Scope<'_> {
+        self.vhost.as_deref().map_or(Scope::Broker, Scope::Vhost)
+    }
+
     /// The virtual host that an entry is in.
-    pub(super) fn vhost_of(&self, fields: Fields<'_>) -> Result<String, Refusal> {
-        match &self.vhost {
-            Some(vhost) => Ok(vhost.clone()),
-            None => fields.required_text("vhost").map(str::to_owned),
-        }
+    pub(super) fn vhost_of(&self, fields: Fields<'_>) -> Result<VhostName, ReadError> {
+        self.scope().vhost_of(fields)
     }
 
     pub(super) fn check_vhost(&self, name: &str) -> Result<(), Refusal> {

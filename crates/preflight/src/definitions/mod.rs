@@ -8,57 +8,23 @@
 
 mod access;
 mod expected;
-mod fields;
 mod parameters;
+mod refusal;
 mod topology;
 mod vhosts;
 
 use std::sync::Arc;
 
+use definitions::{Document, Fields, Transfer};
 use model::config::Config;
 use serde_json::{Map, Value};
 
-use crate::document::Document;
-use crate::exported::Export;
 use crate::input::{Content, Read};
 use crate::pages;
 use crate::sheet::{Entry, Noun, Place, Remark, Sheet};
 
 use expected::Expected;
-use fields::Fields;
-
-/// What becomes of an entry: remarks where it is taken, or why it is not.
-type Judgement = Result<Vec<Remark>, Refusal>;
-
-/// Why an entry is not taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    text: String,
-    advice: String,
-    page: &'static str,
-    /// It makes sense, but not here.
-    is_unsupported: bool,
-}
-
-impl Refusal {
-    /// It makes no sense, and has to be corrected.
-    fn wrong(text: impl Into<String>) -> Refusal {
-        let advice = "correct the entry, or remove it: nothing is imported with this entry".to_owned();
-        Refusal { text: text.into(), advice, page: pages::HTTP_API, is_unsupported: false }
-    }
-
-    /// It makes sense, but not here.
-    fn unsupported(text: impl Into<String>, advice: impl Into<String>, page: &'static str) -> Refusal {
-        Refusal { text: text.into(), advice: advice.into(), page, is_unsupported: true }
-    }
-}
-
-impl From<Refusal> for Remark {
-    fn from(refusal: Refusal) -> Remark {
-        let remark = Remark::refused(refusal.text, refusal.page).advising(refusal.advice);
-        if refusal.is_unsupported { remark.that_can_be_left_out() } else { remark }
-    }
-}
+use refusal::{Judgement, Refusal};
 
 /// A list of a document: what its entries are, and how one is looked at.
 struct List {
@@ -106,7 +72,7 @@ pub(crate) fn examine(read: &[Read<'_>], config: &Config, sheet: &mut Sheet) {
             }
             Content::Running(answers) => {
                 if let Some(document) = &answers.definitions {
-                    let export = Export::of(&answers.internal_exchanges);
+                    let export = Transfer::of(&answers.internal_exchanges);
                     examine_one(name, document, Some(export), &mut expected, sheet);
                 }
             }
@@ -137,7 +103,7 @@ const BINDINGS: &str = "bindings";
 fn examine_one(
     source: &str,
     document: &Document<'_>,
-    mut export: Option<Export<'_>>,
+    mut export: Option<Transfer<'_>>,
     expected: &mut Expected,
     sheet: &mut Sheet,
 ) {
@@ -164,7 +130,7 @@ fn examine_one(
         }
     };
     document.each_entry(&lists().filter(|list| *list != BINDINGS).collect::<Vec<_>>(), None, &mut take);
-    let lacking = export.as_ref().map_or(&[][..], Export::lacking);
+    let lacking = export.as_ref().map_or(&[][..], Transfer::lacking);
     lacking.iter().for_each(|exchange| take("exchanges", exchange.clone()));
     document.each_entry(&[BINDINGS], None, &mut take);
     lists().filter(|list| survey.is_list(list) == Some(false)).for_each(|list| judge.refuse(list));
@@ -172,7 +138,7 @@ fn examine_one(
 }
 
 /// Takes the names of what a document defines: entries may refer to what comes behind them.
-fn learn(document: &Document<'_>, mut export: Option<&mut Export<'_>>, expected: &mut Expected) {
+fn learn(document: &Document<'_>, mut export: Option<&mut Transfer<'_>>, expected: &mut Expected) {
     // What of an entry tells whether it comes along is read where that matters.
     let keys = if export.is_some() { &expected::KEYS[..] } else { &expected::KEYS[1..] };
     document.each_entry(&expected::LISTS, Some(keys), &mut |list, entry| {

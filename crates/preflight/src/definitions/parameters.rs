@@ -1,43 +1,26 @@
 //! Policies, operators' policies, and other parameters.
 
-use model::name::VhostName;
-use model::parameter::{COMPONENTS, VHOST_LIMITS, check_vhost_parameter};
-use model::policy::{ApplyTo, Policy, PolicyDefinition, PolicyError, PolicyKind};
-use model::vhost::VhostLimits;
-use serde_json::{Map, Value};
+use definitions::{Fields, Parameter, PolicyRequest};
+use model::parameter::{VhostParameter, check_vhost_parameter};
+use model::policy::{Policy, PolicyDefinition, PolicyError, PolicyKind};
+use serde_json::Map;
 
 use super::expected::Expected;
-use super::fields::{Fields, wrong_type};
-use super::{Judgement, Refusal};
+use super::refusal::{Judgement, Refusal};
 use crate::pages;
 use crate::sheet::Remark;
 use crate::support;
 
 pub(super) fn policy(expected: &mut Expected, fields: Fields<'_>) -> Judgement {
-    policy_of(expected, fields, fields, PolicyKind::User)
+    let (vhost, name) = (expected.vhost_of(fields)?, fields.required_text("name")?);
+    judge_policy(expected, &definitions::policy(vhost, name, PolicyKind::User, fields)?)
 }
 
-/// A policy, whose name and virtual host may be told apart from the rest.
-fn policy_of(expected: &Expected, named: Fields<'_>, fields: Fields<'_>, kind: PolicyKind) -> Judgement {
-    let (vhost, name) = (expected.vhost_of(named)?, named.required_text("name")?);
-    VhostName::parse(vhost.as_bytes()).map_err(|error| Refusal::wrong(error.to_string()))?;
-    Policy::parse_pattern(fields.required_text("pattern")?)
-        .map_err(|error| Refusal::wrong(format!("invalid pattern: {error}")))?;
-    let definition = match fields.required("definition")? {
-        Value::Object(definition) => definition,
-        other => return Err(wrong_type("definition", "an object", other)),
-    };
-    if definition.is_empty() {
-        return Err(Refusal::wrong("the policy definition is empty"));
-    }
-    if let Some(priority) = fields.0.get("priority").filter(|priority| !priority.is_number()) {
-        return Err(wrong_type("priority", "a number", priority));
-    }
-    if let Some(apply_to) = fields.text("apply-to")?.filter(|name| ApplyTo::parse(name).is_none()) {
-        return Err(Refusal::wrong(format!("policies cannot apply to '{apply_to}'")));
-    }
-    expected.check_vhost(&vhost)?;
-    Policy::parse_name(name).map_err(|error| Refusal::wrong(error.to_string()))?;
+fn judge_policy(expected: &Expected, request: &PolicyRequest) -> Judgement {
+    expected.check_vhost(request.vhost.as_str())?;
+    Policy::parse_name(&request.name).map_err(|error| Refusal::wrong(error.to_string()))?;
+    let PolicyRequest { definition, kind, .. } = request;
+    let kind = *kind;
     match PolicyDefinition::parse(definition.clone(), kind) {
         Ok(_) => Ok(definition.keys().filter_map(|key| key_without_effect(key)).collect()),
         Err(PolicyError::Unbuilt(key)) => Err(unbuilt(key)),
@@ -79,40 +62,17 @@ fn unbuilt(key: &str) -> Refusal {
 }
 
 pub(super) fn parameter(expected: &mut Expected, fields: Fields<'_>) -> Judgement {
-    let component = fields.required_text("component")?;
-    let value = fields.required("value")?;
-    if COMPONENTS.contains(&component) {
-        return of_vhost(expected, fields, component, value);
-    }
-    if !OWN_COMPONENTS.contains(&component) {
-        let vhost = expected.vhost_of(fields)?;
-        VhostName::parse(vhost.as_bytes()).map_err(|error| Refusal::wrong(error.to_string()))?;
-        return Err(missing(component));
-    }
-    let Value::Object(members) = value else { return Err(wrong_type("value", "an object", value)) };
-    match component {
-        "operator_policy" => policy_of(expected, fields, Fields(members), PolicyKind::Operator),
-        "policy" => policy_of(expected, fields, Fields(members), PolicyKind::User),
-        _ => {
-            let mut limits = VhostLimits::default();
-            for (name, value) in members {
-                let number = value.as_i64().ok_or_else(|| wrong_type(name, "an integer", value))?;
-                limits.set(name, number).map_err(|error| Refusal::wrong(error.to_string()))?;
-            }
-            expected.check_vhost(&expected.vhost_of(fields)?)?;
-            Ok(Vec::new())
-        }
+    match definitions::parameter(fields, expected.scope())? {
+        Parameter::Policy(request) => judge_policy(expected, &request),
+        Parameter::Limits(vhost, _) => expected.check_vhost(vhost.as_str()).map(|()| Vec::new()),
+        Parameter::OfVhost(parameter) => judge_vhost_parameter(expected, &parameter),
     }
 }
 
-/// Components that are no plugin's.
-const OWN_COMPONENTS: [&str; 3] = ["operator_policy", "policy", VHOST_LIMITS];
-
 /// Shovels, and what federation is fed from.
-fn of_vhost(expected: &Expected, fields: Fields<'_>, component: &str, value: &Value) -> Judgement {
-    let (vhost, name) = (expected.vhost_of(fields)?, fields.required_text("name")?);
-    VhostName::parse(vhost.as_bytes()).map_err(|error| Refusal::wrong(error.to_string()))?;
-    expected.check_vhost(&vhost)?;
+fn judge_vhost_parameter(expected: &Expected, parameter: &VhostParameter) -> Judgement {
+    let VhostParameter { vhost, component, name, value } = parameter;
+    expected.check_vhost(vhost.as_str())?;
     if let Err(error) = check_vhost_parameter(component, name, value) {
         let text = error.to_string();
         let speaks_amqp_1_0 = ["src-protocol", "dest-protocol"].iter().any(|key| value[key] == "amqp10");
@@ -125,25 +85,6 @@ fn of_vhost(expected: &Expected, fields: Fields<'_>, component: &str, value: &Va
         return Err(Refusal::unsupported(text, advice, pages::SHOVELS));
     }
     Ok(Vec::new())
-}
-
-/// What there is to say of a component that is not there.
-fn missing(component: &str) -> Refusal {
-    match component {
-        // Of RabbitMQ 2 and 3.0.
-        "federation" => {
-            let advice = "replace it by parameters federation-upstream and federation-upstream-set and a policy, as in RabbitMQ since 3.1";
-            Refusal::unsupported("this component no longer exists", advice, pages::FEDERATION)
-        }
-        other => {
-            let advice = "find out which plugin reads it, and whether it is needed";
-            Refusal::unsupported(
-                format!("parameters of the component '{other}' are not supported"),
-                advice,
-                pages::DIFFERENCES,
-            )
-        }
-    }
 }
 
 /// Global parameters that only one protocol reads.

@@ -1,17 +1,16 @@
 //! Exchanges, queues and bindings.
 
 use amqp::table::{Table, TableBuf, Value as TableValue};
+use definitions::{Fields, QueueEntry};
 use model::arguments::{
     ExchangeArguments, ExchangeType, QueueArguments, QueueShape, check_queue_type, default_queue_type,
     parse_delayed_type,
 };
-use model::json::to_table;
-use model::name::{ExchangeName, QueueName, RESERVED_PREFIX, VhostName};
+use model::name::RESERVED_PREFIX;
 use model::resource::Resource;
 
 use super::expected::{Expected, without_exchange, without_queue};
-use super::fields::Fields;
-use super::{Judgement, Refusal};
+use super::refusal::{Judgement, Refusal};
 use crate::pages;
 use crate::sheet::Remark;
 use crate::support::{self, WITHOUT_STREAMS};
@@ -25,26 +24,15 @@ fn wrong(error: impl std::fmt::Display) -> Refusal {
     Refusal::wrong(error.to_string())
 }
 
-fn arguments(fields: Fields<'_>) -> Result<TableBuf, Refusal> {
-    fields.object("arguments")?.map_or(Ok(TableBuf::new()), |members| to_table(members).map_err(wrong))
-}
-
 pub(super) fn exchange(expected: &mut Expected, fields: Fields<'_>) -> Judgement {
-    let vhost = expected.vhost_of(fields)?;
-    let vhost_name = VhostName::parse(vhost.as_bytes()).map_err(wrong)?;
-    let name = fields.required_text("name")?;
-    let exchange_name = ExchangeName::parse(name.as_bytes()).map_err(wrong)?;
-    let kind = fields.required_text("type")?;
-    for (flag, default) in [("durable", true), ("auto_delete", false), ("internal", false)] {
-        fields.bool(flag, default)?;
-    }
-    let arguments = arguments(fields)?;
-    expected.check_vhost(&vhost)?;
+    let entry = definitions::exchange(fields, expected.scope())?;
+    let (vhost, name) = (entry.vhost.as_str(), entry.name.as_str());
+    expected.check_vhost(vhost)?;
     if name.is_empty() || name.starts_with(RESERVED_PREFIX) {
-        return Ok(match expected.own_exchange(&vhost, name) {
+        return Ok(match expected.own_exchange(vhost, name) {
             Some(_) => Vec::new(),
             None => {
-                expected.leave_exchange(&vhost, name);
+                expected.leave_exchange(vhost, name);
                 let text = "exchanges whose names begin with 'amq.' are not imported, and Warren does not create this one itself";
                 let advice = "queues bound to it get no messages; logs are written to stderr, and events are published to \
                      amq.rabbitmq.event";
@@ -52,9 +40,10 @@ pub(super) fn exchange(expected: &mut Expected, fields: Fields<'_>) -> Judgement
             }
         });
     }
-    let judged = new_exchange(expected, kind, arguments.as_table(), Resource::exchange(&vhost_name, &exchange_name));
+    let resource = Resource::exchange(&entry.vhost, &entry.name);
+    let judged = new_exchange(expected, &entry.kind, entry.arguments.as_table(), resource);
     if judged.as_ref().is_err_and(|refusal| refusal.is_unsupported) {
-        expected.leave_exchange(&vhost, name);
+        expected.leave_exchange(vhost, name);
     }
     judged
 }
@@ -111,34 +100,24 @@ fn differences(exchange_type: ExchangeType) -> Option<Remark> {
 }
 
 pub(super) fn queue(expected: &mut Expected, fields: Fields<'_>) -> Judgement {
-    let mut arguments = arguments(fields)?;
-    let kind = fields.said("type").map_or(Ok(None), |_| fields.text("type"))?;
-    if let Some(kind) = kind.filter(|_| arguments.as_table().get(model::arguments::QUEUE_TYPE).is_none()) {
-        set_type(&mut arguments, kind)?;
-    }
-    let vhost = expected.vhost_of(fields)?;
-    let vhost_name = VhostName::parse(vhost.as_bytes()).map_err(wrong)?;
-    let name = fields.required_text("name")?;
-    let queue_name = QueueName::parse(name.as_bytes()).map_err(wrong)?;
-    let shape = QueueShape {
-        is_durable: fields.bool("durable", true)?,
-        is_auto_delete: fields.bool("auto_delete", false)?,
-        is_exclusive: false,
-    };
-    expected.check_vhost(&vhost)?;
+    let QueueEntry { vhost: vhost_name, name: queue_name, is_durable, is_auto_delete, mut arguments } =
+        definitions::queue(fields, expected.scope())?;
+    let (vhost, name) = (vhost_name.as_str(), queue_name.as_str());
+    let shape = QueueShape { is_durable, is_auto_delete, is_exclusive: false };
+    expected.check_vhost(vhost)?;
     if name.is_empty() {
         return Err(Refusal::wrong("a queue must have a name"));
     }
     if arguments.as_table().get(model::arguments::QUEUE_TYPE).is_none() {
-        set_type(&mut arguments, default_queue_type(expected.default_queue_type(&vhost), shape).name())?;
+        set_type(&mut arguments, default_queue_type(expected.default_queue_type(vhost), shape).name())?;
     }
     let judged = new_queue(expected, arguments.as_table(), shape, Resource::queue(&vhost_name, &queue_name));
     if judged.as_ref().is_err_and(|refusal| refusal.is_unsupported) {
-        expected.leave_queue(&vhost, name);
+        expected.leave_queue(vhost, name);
     }
     let mut remarks = judged?;
     remarks.extend(of_session(name));
-    expected.take_room(&vhost, name)?;
+    expected.take_room(vhost, name)?;
     Ok(remarks)
 }
 
@@ -179,26 +158,17 @@ fn new_queue(expected: &Expected, table: Table<'_>, shape: QueueShape, resource:
 }
 
 pub(super) fn binding(expected: &mut Expected, fields: Fields<'_>) -> Judgement {
-    let destination = fields.required_text("destination")?;
-    let is_queue = match fields.required_text("destination_type")? {
-        "queue" => QueueName::parse(destination.as_bytes()).map(|_| true).map_err(wrong)?,
-        "exchange" => ExchangeName::parse(destination.as_bytes()).map(|_| false).map_err(wrong)?,
-        other => return Err(Refusal::wrong(format!("'{other}' is neither 'queue' nor 'exchange'"))),
-    };
-    let vhost = expected.vhost_of(fields)?;
-    VhostName::parse(vhost.as_bytes()).map_err(wrong)?;
-    let source = fields.required_text("source")?;
-    ExchangeName::parse(source.as_bytes()).map_err(wrong)?;
-    let routing_key = fields.text("routing_key")?.unwrap_or_default();
-    let arguments = arguments(fields)?;
+    let entry = definitions::binding(fields, expected.scope())?;
+    let (vhost, source, destination) = (entry.vhost.as_str(), entry.source.as_str(), entry.destination.name());
+    let is_queue = entry.destination.is_queue();
     if source.is_empty() {
         // The default exchange has its bindings by itself.
         return Ok(Vec::new());
     }
-    expected.check_vhost(&vhost)?;
-    let has_left = |name: &str| expected.has_left_exchange(&vhost, name);
+    expected.check_vhost(vhost)?;
+    let has_left = |name: &str| expected.has_left_exchange(vhost, name);
     let is_left =
-        has_left(source) || if is_queue { expected.has_left_queue(&vhost, destination) } else { has_left(destination) };
+        has_left(source) || if is_queue { expected.has_left_queue(vhost, destination) } else { has_left(destination) };
     if is_left && [source, destination].iter().any(|name| name.starts_with(RESERVED_PREFIX)) {
         return Ok(vec![Remark::different(
             "it is skipped with a warning: its source or destination is not imported",
@@ -213,16 +183,16 @@ pub(super) fn binding(expected: &mut Expected, fields: Fields<'_>) -> Judgement 
             pages::HTTP_API,
         ));
     }
-    let Some(source_type) = expected.exchange(&vhost, source) else { return Ok(vec![without_exchange()]) };
+    let Some(source_type) = expected.exchange(vhost, source) else { return Ok(vec![without_exchange()]) };
     match is_queue {
-        true if !expected.has_queue(&vhost, destination) => return Ok(vec![without_queue()]),
-        false if expected.exchange(&vhost, destination).is_none() => return Ok(vec![without_exchange()]),
+        true if !expected.has_queue(vhost, destination) => return Ok(vec![without_queue()]),
+        false if expected.exchange(vhost, destination).is_none() => return Ok(vec![without_exchange()]),
         _ => {}
     }
     if !is_queue && destination.is_empty() {
         return Err(Refusal::wrong("bindings to the default exchange are not allowed"));
     }
-    check_key(source_type, routing_key, is_queue, arguments.as_table())?;
+    check_key(source_type, &entry.routing_key, is_queue, entry.arguments.as_table())?;
     Ok(Vec::new())
 }
 

@@ -133,8 +133,8 @@ impl RunningBroker {
         let config = &settings.config;
         if let Some(path) = &config.load_definitions {
             let unsupported = match config.load_definitions_skip_unsupported {
-                true => management::definitions::Unsupported::LeftOut,
-                false => management::definitions::Unsupported::Refused,
+                true => ::definitions::Unsupported::LeftOut,
+                false => ::definitions::Unsupported::Refused,
             };
             definitions::load(broker, path, unsupported).await?;
         }

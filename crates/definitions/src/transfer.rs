@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use model::name::RESERVED_PREFIX;
 use serde_json::{Map, Value, json};
 
+use crate::comparison::{Name, has_ends, name_of, retain_bindings_with_ends};
 use crate::names::Names;
 
 /// What it takes to define an exchange.
@@ -12,8 +13,6 @@ const EXCHANGE_MEMBERS: [&str; 7] = ["vhost", "name", "type", "durable", "auto_d
 
 /// The list of exchanges, below `/api/`.
 pub const EXCHANGES: &str = "exchanges?columns=vhost,name,type,durable,auto_delete,internal,arguments";
-
-type Name<'a> = (&'a str, &'a str);
 
 /// A document of a whole broker, with the internal exchanges of its list ([`EXCHANGES`]): RabbitMQ 4 exports none, but does the
 /// bindings from them and to them. Without bindings whose ends are not exported, such as exclusive queues, which their clients
@@ -39,7 +38,7 @@ pub fn exported(mut document: Value, exchanges: &[Value]) -> Value {
 
 /// The same for a document that is read entry by entry.
 #[derive(Debug)]
-pub(crate) struct Export<'a> {
+pub struct Transfer<'a> {
     /// Internal ones of the broker's list.
     internal: &'a [Value],
     lacking: Vec<Value>,
@@ -47,14 +46,14 @@ pub(crate) struct Export<'a> {
     queues: Names<()>,
 }
 
-impl<'a> Export<'a> {
+impl<'a> Transfer<'a> {
     /// Before anything is known of the document.
-    pub(crate) fn of(internal: &'a [Value]) -> Export<'a> {
-        Export { internal, lacking: Vec::new(), exchanges: Names::default(), queues: Names::default() }
+    pub fn of(internal: &'a [Value]) -> Transfer<'a> {
+        Transfer { internal, lacking: Vec::new(), exchanges: Names::default(), queues: Names::default() }
     }
 
     /// Takes the name of an entry, and says whether it comes along.
-    pub(crate) fn learn(&mut self, list: &str, entry: &Value) -> bool {
+    pub fn learn(&mut self, list: &str, entry: &Value) -> bool {
         let is_exported = match list {
             "exchanges" => !is_exchange_of_link(entry),
             "queues" => !is_queue_of_link(entry),
@@ -72,7 +71,7 @@ impl<'a> Export<'a> {
     }
 
     /// Adds the internal exchanges that the document, of which all names are known now, does not have.
-    pub(crate) fn complete(&mut self) {
+    pub fn complete(&mut self) {
         for exchange in self.internal {
             let name = internal_name(exchange).filter(|(vhost, name)| !self.exchanges.contains(vhost, name));
             if name.is_some() && !is_exchange_of_link(exchange) {
@@ -85,12 +84,12 @@ impl<'a> Export<'a> {
     }
 
     /// The exchanges that come along though the document does not have them.
-    pub(crate) fn lacking(&self) -> &[Value] {
+    pub fn lacking(&self) -> &[Value] {
         &self.lacking
     }
 
     /// Whether an entry of the document comes along.
-    pub(crate) fn has(&self, list: &str, entry: &Value) -> bool {
+    pub fn has(&self, list: &str, entry: &Value) -> bool {
         match list {
             "exchanges" => !is_exchange_of_link(entry),
             "queues" => !is_queue_of_link(entry),
@@ -127,10 +126,6 @@ fn is_queue_of_link(queue: &Value) -> bool {
     queue["arguments"]["x-internal-purpose"] == "federation"
 }
 
-fn name_of(entry: &Value) -> Option<Name<'_>> {
-    Some((entry["vhost"].as_str()?, entry["name"].as_str()?))
-}
-
 /// An exchange of a list, as definitions have it.
 fn definition(exchange: &Value) -> Value {
     EXCHANGE_MEMBERS
@@ -143,41 +138,6 @@ fn definition(exchange: &Value) -> Value {
 /// Whether a link's exchange may have this name: RabbitMQ's and ours have the same names.
 fn is_of_link(name: &str) -> bool {
     name.starts_with("federation: ") && name.contains(" -> ")
-}
-
-/// Leaves those bindings in a document whose ends are in it, or in `elsewhere`, which is one, too. `is_everywhere` says of an exchange by
-/// its name whether it needs no definition.
-pub fn retain_bindings_with_ends(
-    document: &mut Map<String, Value>,
-    elsewhere: &Value,
-    is_everywhere: impl Fn(&str) -> bool,
-) {
-    let Some(Value::Array(mut bindings)) = document.remove("bindings") else { return };
-    let names = |list: &str| -> HashSet<Name<'_>> {
-        let lists = [document.get(list), elsewhere.get(list)];
-        lists.into_iter().flatten().filter_map(Value::as_array).flatten().filter_map(name_of).collect()
-    };
-    let (exchanges, queues) = (names("exchanges"), names("queues"));
-    bindings.retain(|binding| {
-        let has_exchange = |vhost: &str, name: &str| is_everywhere(name) || exchanges.contains(&(vhost, name));
-        has_ends(binding, has_exchange, |vhost, name| queues.contains(&(vhost, name)))
-    });
-    document.insert("bindings".to_owned(), Value::Array(bindings));
-}
-
-/// Whether both ends of a binding are there.
-fn has_ends(
-    binding: &Value,
-    has_exchange: impl Fn(&str, &str) -> bool,
-    has_queue: impl Fn(&str, &str) -> bool,
-) -> bool {
-    let text = |member: &str| binding[member].as_str().unwrap_or_default();
-    let (vhost, source, destination) = (text("vhost"), text("source"), text("destination"));
-    let has_destination = match text("destination_type") {
-        "exchange" => has_exchange(vhost, destination),
-        _ => has_queue(vhost, destination),
-    };
-    has_destination && has_exchange(vhost, source)
 }
 
 #[cfg(test)]

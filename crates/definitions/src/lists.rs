@@ -1,4 +1,4 @@
-//! The members of a document of definitions, as RabbitMQ exports it: of a broker, or of one vhost.
+//! The members of a document, as RabbitMQ exports it: of a broker, or of one vhost.
 
 /// Lists of what a document defines.
 pub const LISTS: [&str; 10] = [

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// Names by virtual host.
 #[derive(Debug)]
-pub(crate) struct Names<T>(HashMap<String, HashMap<Box<str>, T>>);
+pub struct Names<T>(HashMap<String, HashMap<Box<str>, T>>);
 
 impl<T> Default for Names<T> {
     fn default() -> Names<T> {
@@ -13,16 +13,20 @@ impl<T> Default for Names<T> {
 }
 
 impl<T> Names<T> {
-    pub(crate) fn get(&self, vhost: &str, name: &str) -> Option<&T> {
+    /// What is known of a name.
+    #[must_use]
+    pub fn get(&self, vhost: &str, name: &str) -> Option<&T> {
         self.0.get(vhost)?.get(name)
     }
 
-    pub(crate) fn contains(&self, vhost: &str, name: &str) -> bool {
+    /// Whether there is such a name.
+    #[must_use]
+    pub fn contains(&self, vhost: &str, name: &str) -> bool {
         self.get(vhost, name).is_some()
     }
 
     /// Adds a name, unless it is there.
-    pub(crate) fn add(&mut self, vhost: &str, name: &str, about: T) {
+    pub fn add(&mut self, vhost: &str, name: &str, about: T) {
         if !self.0.contains_key(vhost) {
             self.0.insert(vhost.to_owned(), HashMap::new());
         }
@@ -34,7 +38,8 @@ impl<T> Names<T> {
     }
 
     /// How many names a virtual host has.
-    pub(crate) fn count(&self, vhost: &str) -> usize {
+    #[must_use]
+    pub fn count(&self, vhost: &str) -> usize {
         self.0.get(vhost).map_or(0, HashMap::len)
     }
 }

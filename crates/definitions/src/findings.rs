@@ -1,26 +1,28 @@
 //! What is in the way of an import: all of it, since the operator who mends a document wants to know at once.
 
 use std::collections::HashSet;
-use std::fmt::Display;
 
 use model::refusal::{Refusal, RefusalKind};
 
-use super::entry::EntryLocation;
-use super::error::DefinitionsError;
+use crate::entry::EntryLocation;
+use crate::error::DefinitionsError;
+use crate::read_error::ReadError;
 
 /// Lines that a refusal has at most.
 const LINE_COUNT_MAX: usize = 100;
 
 /// Why an entry cannot be imported.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) reason: String,
-    pub(super) kind: FaultKind,
+pub struct Fault {
+    /// Why.
+    pub reason: String,
+    /// What becomes of the rest.
+    pub kind: FaultKind,
 }
 
 /// What becomes of the rest of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FaultKind {
+pub enum FaultKind {
     /// It makes no sense, and the document is refused.
     Wrong,
     /// It makes sense, but not here.
@@ -30,17 +32,22 @@ pub(super) enum FaultKind {
 }
 
 impl FaultKind {
-    pub(super) fn of(is_unsupported: bool) -> FaultKind {
+    /// Of an entry that makes sense somewhere, or not.
+    #[must_use]
+    pub fn of(is_unsupported: bool) -> FaultKind {
         if is_unsupported { FaultKind::Unsupported } else { FaultKind::Wrong }
     }
 }
 
 impl Fault {
-    pub(super) fn unsupported(reason: impl Into<String>) -> Fault {
+    /// It makes sense, but not here.
+    pub fn unsupported(reason: impl Into<String>) -> Fault {
         Fault { reason: reason.into(), kind: FaultKind::Unsupported }
     }
 
-    pub(super) fn is_unsupported(&self) -> bool {
+    /// Whether it makes sense, but not here.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
         self.kind == FaultKind::Unsupported
     }
 }
@@ -48,6 +55,12 @@ impl Fault {
 impl From<String> for Fault {
     fn from(reason: String) -> Fault {
         Fault { reason, kind: FaultKind::Wrong }
+    }
+}
+
+impl From<ReadError> for Fault {
+    fn from(error: ReadError) -> Fault {
+        Fault { kind: FaultKind::of(error.is_unsupported()), reason: error.in_words_of_rabbitmq() }
     }
 }
 
@@ -59,16 +72,18 @@ impl From<Box<Refusal>> for Fault {
 
 /// All faults of a document.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
+pub struct Findings {
     wrong: Vec<String>,
-    pub(super) unsupported: Vec<String>,
+    /// What makes sense, but not here.
+    pub unsupported: Vec<String>,
     /// What is left out and refuses nothing.
-    pub(super) passed_over: Vec<String>,
+    pub passed_over: Vec<String>,
     left_out: HashSet<(&'static str, usize)>,
 }
 
 impl Findings {
-    pub(super) fn note(&mut self, place: &EntryLocation, fault: Fault) {
+    /// Notes why an entry cannot be imported.
+    pub fn note(&mut self, place: &EntryLocation, fault: Fault) {
         let text = format!("{place}: {}", fault.reason);
         match fault.kind {
             FaultKind::Wrong => self.wrong.push(text),
@@ -86,24 +101,25 @@ impl Findings {
     }
 
     /// Notes that an entry cannot be had in full, but without this.
-    pub(super) fn note_part(&mut self, place: impl Display, reason: &str) {
-        let text = format!("{place}: {reason}");
-        // A vhost and its metadata say the same.
-        if self.unsupported.last() != Some(&text) {
-            self.unsupported.push(text);
-        }
+    pub fn note_part(&mut self, place: &EntryLocation, reason: &str) {
+        self.unsupported.push(format!("{place}: {reason}"));
     }
 
-    pub(super) fn leaves_out(&self, place: &EntryLocation) -> bool {
+    /// Whether an entry is left out.
+    #[must_use]
+    pub fn leaves_out(&self, place: &EntryLocation) -> bool {
         self.left_out.contains(&place.key())
     }
 
-    pub(super) fn is_wrong(&self) -> bool {
+    /// Whether something makes no sense.
+    #[must_use]
+    pub fn is_wrong(&self) -> bool {
         !self.wrong.is_empty()
     }
 
     /// All of them, what is wrong first.
-    pub(super) fn refusal(&self) -> Option<DefinitionsError> {
+    #[must_use]
+    pub fn refusal(&self) -> Option<DefinitionsError> {
         let count = self.wrong.len() + self.unsupported.len();
         let mut lines = self.wrong.iter().chain(&self.unsupported).map(String::as_str);
         match count {

@@ -8,11 +8,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use model::document::{self, LISTS};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use crate::lists::{LISTS, is_known};
+
 /// What a visitor makes of everything that is neither text nor list nor object.
+#[macro_export]
 macro_rules! scalars {
     ($made:expr) => {
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -40,11 +42,10 @@ macro_rules! scalars {
         }
     };
 }
-pub(crate) use scalars;
 
 /// A document that is JSON, and an object.
 #[derive(Debug)]
-pub(crate) struct Document<'a> {
+pub struct Document<'a> {
     text: &'a str,
     /// Where the document is one of a broker's answers: which member of that name it is, from 1.
     answer: Option<usize>,
@@ -53,7 +54,7 @@ pub(crate) struct Document<'a> {
 
 impl<'a> Document<'a> {
     /// The document that a text is; nothing if it is JSON, but no object.
-    pub(crate) fn of(text: &'a str) -> serde_json::Result<Option<Document<'a>>> {
+    pub fn of(text: &'a str) -> serde_json::Result<Option<Document<'a>>> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let survey = Surveyor.deserialize(&mut deserializer)?;
         deserializer.end()?;
@@ -61,28 +62,23 @@ impl<'a> Document<'a> {
     }
 
     /// The document that a text is, surveyed already.
-    pub(crate) fn alone(text: &'a str, survey: Survey) -> Document<'a> {
+    pub fn alone(text: &'a str, survey: Survey) -> Document<'a> {
         Document { text, answer: None, survey }
     }
 
     /// The document among the answers that a text is, surveyed already.
-    pub(crate) fn among_answers(text: &'a str, number: usize, survey: Survey) -> Document<'a> {
+    pub fn among_answers(text: &'a str, number: usize, survey: Survey) -> Document<'a> {
         Document { text, answer: Some(number), survey }
     }
 
     /// What it has, as far as its first reading tells.
-    pub(crate) fn survey(&self) -> &Survey {
+    pub fn survey(&self) -> &Survey {
         &self.survey
     }
 
     /// Reads the entries of some lists, in the order of the text. If there are `keys`, only these members of an entry are kept, and of
     /// what is no object nothing.
-    pub(crate) fn each_entry(
-        &self,
-        lists: &[&'static str],
-        keys: Option<&[&str]>,
-        take: &mut dyn FnMut(&'static str, Value),
-    ) {
+    pub fn each_entry(&self, lists: &[&'static str], keys: Option<&[&str]>, take: &mut dyn FnMut(&'static str, Value)) {
         let walk = Walk { survey: &self.survey, lists, keys, take };
         let mut deserializer = serde_json::Deserializer::from_str(self.text);
         let walked = match self.answer {
@@ -107,14 +103,14 @@ pub fn lists_of(text: &str, lists: &[&'static str]) -> serde_json::Result<Value>
 }
 
 /// The member of a broker's answers that is a document.
-pub(crate) const DEFINITIONS: &str = "definitions";
+pub const DEFINITIONS: &str = "definitions";
 
 /// What a document has.
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub struct Survey {
     lists: [Surveyed; LISTS.len()],
     /// Members that mean nothing.
-    pub(crate) unknown: BTreeSet<String>,
+    pub unknown: BTreeSet<String>,
     format: Option<String>,
     original_vhost: Option<String>,
     name: Option<String>,
@@ -133,7 +129,7 @@ struct Surveyed {
 
 impl Survey {
     /// Whether there is a list; nothing if there is no such member at all.
-    pub(crate) fn is_list(&self, name: &str) -> Option<bool> {
+    pub fn is_list(&self, name: &str) -> Option<bool> {
         self.list(name).filter(|list| list.member_count > 0).map(|list| list.is_list)
     }
 
@@ -142,7 +138,7 @@ impl Survey {
     }
 
     /// The virtual host that the document is of, if it is of one only.
-    pub(crate) fn single_vhost(&self) -> Option<String> {
+    pub fn single_vhost(&self) -> Option<String> {
         let says_so = self.format.as_deref() == Some("single_virtual_host");
         // Exports of old versions do not say so: their entries name no virtual host.
         let names_none = || {
@@ -173,14 +169,14 @@ impl Survey {
             };
             let member_count = self.lists[at].member_count + 1;
             self.lists[at] = Surveyed { member_count, is_list, object_count, placed_count };
-        } else if !document::is_known(member) {
+        } else if !is_known(member) {
             self.unknown.insert(member.to_owned());
         }
     }
 }
 
 /// Reads a whole document; of what is no object nothing is known.
-pub(crate) struct Surveyor;
+pub struct Surveyor;
 
 impl<'de> DeserializeSeed<'de> for Surveyor {
     type Value = Option<Survey>;
@@ -214,7 +210,7 @@ impl<'de> Visitor<'de> for Surveyor {
 }
 
 /// What a value is, without it.
-pub(crate) enum Shape {
+pub enum Shape {
     Scalar,
     Text(String),
     List { object_count: usize, placed_count: usize },
@@ -223,9 +219,12 @@ pub(crate) enum Shape {
 
 /// Reads a value as strictly as if it were kept, by what it is: a member of a document, an entry of a list, or something in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outline {
+pub enum Outline {
+    /// A member of a document.
     Member,
+    /// An entry of a list.
     Entry,
+    /// Anything within one.
     Within,
 }
 
@@ -269,7 +268,7 @@ impl<'de> Visitor<'de> for Outline {
 }
 
 /// Which of some names a member has.
-pub(crate) struct KeyOf<'k>(pub(crate) &'k [&'k str]);
+struct KeyOf<'k>(&'k [&'k str]);
 
 impl<'de> DeserializeSeed<'de> for KeyOf<'_> {
     type Value = Option<usize>;
@@ -369,9 +368,11 @@ impl<'de> Visitor<'de> for Answer<'_> {
 }
 
 /// Reads a list, one entry after the other; what is none has no entries.
-pub(crate) struct Entries<'w> {
-    pub(crate) keys: Option<&'w [&'w str]>,
-    pub(crate) take: &'w mut dyn FnMut(Value),
+pub struct Entries<'w> {
+    /// The members that are kept; None: all.
+    pub keys: Option<&'w [&'w str]>,
+    /// Takes each entry.
+    pub take: &'w mut dyn FnMut(Value),
 }
 
 impl<'de> DeserializeSeed<'de> for Entries<'_> {

@@ -23,7 +23,7 @@ pub enum Phase {
         since_ms: u64,
         /// Since when it is over, if it is not over for long enough yet.
         quiet_since_ms: Option<u64>,
-        /// When webhooks were told last.
+        /// When webhooks were notified last.
         told_at_ms: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Alerts: rules about queues and the node, what of them holds now, and in which order others are told of it.
+//! Alerts: rules about queues and the node, which of them hold now, and in which order webhooks are notified.
 //!
 //! ```text
 //!  rule ─── what is watched, and from when on it is an alert ─┐
@@ -12,7 +12,7 @@
 //! Nothing here reads a clock, opens a socket or draws a random number, so tests drive hours of alerts and of receivers that fail in no
 //! time.
 //!
-//! Deliberately absent: who looks at queues, HTTP, and anything durable. `management` has the first two; rules are kept as global
+//! Deliberately absent: looking at queues, HTTP, and anything durable. `management` has the first two; rules are kept as global
 //! parameters of the broker. What fires is not kept: it is looked at again after a restart.
 
 mod condition;

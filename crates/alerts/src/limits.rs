@@ -31,7 +31,7 @@ pub(crate) const CLEAR_PART: f64 = 0.9;
 pub const WAITING_COUNT_MAX: usize = 1000;
 /// How long a notice is tried, in milliseconds.
 pub(crate) const LIFETIME_MS: u64 = 3_600_000;
-/// How long a webhook may take to answer, unless it is told otherwise, in milliseconds.
+/// How long a webhook may take to answer, unless its definition says otherwise, in milliseconds.
 pub(crate) const TIMEOUT_DEFAULT_MS: u64 = 5000;
 /// The least and the most that may be said.
 pub(crate) const TIMEOUT_RANGE_MS: std::ops::RangeInclusive<u64> = 100..=60_000;

@@ -1,4 +1,4 @@
-//! What others are told: that something fires, that it fires still, that it is over.
+//! Notices to webhooks: something fires, fires still, or is resolved.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::members::{exact, rounded};
 use crate::rule::{Kind, Rule, Severity};
 
-/// The version of a notice's JSON. It changes only when something goes or means something else.
+/// The version of a notice's JSON. It changes only when a member is removed or changes its meaning.
 const VERSION: u64 = 1;
 
 /// Whether it is so, or over.
@@ -31,14 +31,14 @@ impl Status {
     }
 }
 
-/// Why something does not fire any more.
+/// Why something no longer fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The condition is over.
     Cleared,
-    /// The queue is not there any more, or the rule does not mean it, or does not tell this webhook, any more.
-    Gone,
-    /// The rule is not there any more.
+    /// The queue was deleted, or the rule no longer covers it or no longer notifies this webhook.
+    OutOfScope,
+    /// The rule was deleted.
     RuleRemoved,
 }
 
@@ -48,7 +48,7 @@ impl Reason {
     pub fn name(self) -> &'static str {
         match self {
             Reason::Cleared => "cleared",
-            Reason::Gone => "gone",
+            Reason::OutOfScope => "gone",
             Reason::RuleRemoved => "rule_removed",
         }
     }
@@ -78,7 +78,7 @@ pub struct Alert {
     pub since_ms: u64,
 }
 
-/// One thing to be told.
+/// One message for webhooks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
     /// What.
@@ -91,15 +91,15 @@ pub struct Notice {
     pub(crate) is_reminder: bool,
     /// Why it is over, if it is.
     pub reason: Option<Reason>,
-    /// That it fired could not be told before, and is told with this.
+    /// The notice that it fired could not be delivered before, and is part of this one.
     pub(crate) is_folded: bool,
-    /// Nothing has changed but the webhooks of the rule: only those that joined or left are told.
+    /// Nothing has changed but the webhooks of the rule: only those that joined or left are notified.
     pub(crate) is_handover: bool,
-    /// Whom to tell, by name.
+    /// The webhooks to notify, by name.
     pub webhooks: Arc<[Box<str>]>,
 }
 
-/// Who tells.
+/// The sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sender<'a> {
     /// The node's name.
@@ -121,7 +121,7 @@ pub(crate) fn id_of(node: &str, rule: &Rule, vhost: &str, queue: &str) -> Arc<st
 }
 
 impl Alert {
-    /// Its members, as all that tells of it has them.
+    /// Its members, as in all notices and listings.
     #[must_use]
     pub fn members(&self) -> Map<String, Value> {
         let value = json!({
@@ -149,11 +149,11 @@ impl Notice {
 
     /// Whether it is for this webhook.
     #[must_use]
-    pub fn tells(&self, webhook: &str) -> bool {
+    pub fn notifies(&self, webhook: &str) -> bool {
         self.webhooks.iter().any(|name| **name == *webhook)
     }
 
-    /// Its members, but for who tells.
+    /// Its members, without the sender.
     #[must_use]
     pub fn members(&self) -> Map<String, Value> {
         let mut members = self.alert.members();

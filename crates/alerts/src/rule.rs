@@ -23,7 +23,7 @@ pub enum Kind {
     DiskAlarm,
     /// Messages that were lost to damaged files, as long as no operator has taken note.
     DataLoss,
-    /// What is out of order in the cluster: nodes that are gone, silent, late, or have another time.
+    /// What is out of order in the cluster: nodes that are unreachable, silent, late, or have another time.
     Cluster,
     /// Connections that are held up, in percent of all.
     Flow,
@@ -154,13 +154,13 @@ pub struct Rule {
     pub(crate) for_ms: u64,
     /// How long it has to be over before it is resolved.
     pub(crate) clear_for_ms: u64,
-    /// How often whom it concerns is reminded while it fires.
+    /// How often webhooks are reminded while it fires.
     pub(crate) repeat_ms: Option<u64>,
     /// What growth and rates are measured over.
     pub(crate) window_ms: u64,
     /// How bad it is.
     pub severity: Severity,
-    /// Whom to tell; empty: all.
+    /// The webhooks to notify; empty: all.
     pub webhooks: Box<[Box<str>]>,
 }
 
@@ -257,7 +257,7 @@ impl Rule {
     }
 
     /// Whether it is for this webhook.
-    pub(crate) fn tells(&self, webhook: &str) -> bool {
+    pub(crate) fn notifies(&self, webhook: &str) -> bool {
         self.webhooks.is_empty() || self.webhooks.iter().any(|name| **name == *webhook)
     }
 
@@ -318,7 +318,7 @@ mod tests {
     fn what_is_not_said_has_a_default() {
         let rule = parse(json!({"kind": "queue-length", "above": 1000})).unwrap();
         assert_eq!((rule.threshold, rule.clear, rule.severity), (1000.0, 900.0, Severity::Warning));
-        assert!(rule.scope.vhost.is_match("any") && rule.scope.queue.is_match("") && rule.tells("anyone"));
+        assert!(rule.scope.vhost.is_match("any") && rule.scope.queue.is_match("") && rule.notifies("anyone"));
         assert_eq!(parse(json!({"kind": "no-consumers"})).unwrap().threshold, 0.0);
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct Samples {
 impl Samples {
     /// A look at all queues begins.
     pub(crate) fn start(&mut self, now_ms: u64, window_ms: u64) {
-        // The youngest that is old enough is what is compared with: those before it are of no use any more.
+        // The youngest that is old enough is what is compared with: those before it are no longer needed.
         while self.taken.get(1).is_some_and(|(at_ms, _)| now_ms.saturating_sub(*at_ms) >= window_ms) {
             self.taken.pop_front();
         }

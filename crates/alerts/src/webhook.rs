@@ -1,4 +1,4 @@
-//! A webhook: whom to tell, and how.
+//! A webhook: where notices are sent, and how.
 
 use serde_json::{Map, Value, json};
 
@@ -34,7 +34,7 @@ const SHOWN: &[&str] =
     &["name", "source", "signed", "waiting", "delivered", "failed", "dropped", "folded", "last_error"];
 /// Stands for what is not shown.
 pub const HIDDEN: &str = "***";
-/// Headers that are made by who sends.
+/// Headers that the sender sets itself.
 const RESERVED: &[&str] = &[
     "host",
     "content-length",

@@ -19,7 +19,7 @@ use crate::rule::{Kind, Rule, Severity};
 use crate::sampling::{Counts, Samples};
 pub use pass::Pass;
 
-/// What rules need to be told.
+/// What rules need to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs {
     /// Something of queues.
@@ -56,8 +56,8 @@ struct Watch {
     rule: Arc<Rule>,
     /// The rule's name, as alerts have it.
     name: Arc<str>,
-    /// Whom it tells: of those that there are, by name.
-    told: Arc<[Box<str>]>,
+    /// The existing webhooks that it notifies, by name.
+    webhooks: Arc<[Box<str>]>,
     tracked: FxHashMap<u64, TrackedAlert>,
     /// Objects that the last look found beyond those that are tracked.
     untracked_count: u64,
@@ -85,18 +85,18 @@ impl Engine {
         Engine { node: node.into(), watches: Vec::new(), pass_count: 0, firing_counts: Default::default() }
     }
 
-    /// These rules hold from now on, and these webhooks are there to be told. What fires by a rule that stays, changed or not, goes on;
-    /// what fires by one that goes is over. A webhook that a rule tells from now on is told what fires by it, one that it tells no more
-    /// that this is over for it.
+    /// These rules hold from now on, and these webhooks exist. What fires by a rule that stays, changed or not, goes on firing; what fires
+    /// by a deleted rule is resolved. A webhook that joins a rule is notified of what fires by it, and one that leaves a rule that this
+    /// is resolved.
     pub fn set_rules(&mut self, rules: Vec<Rule>, webhooks: &[Box<str>], now_ms: u64) -> Vec<Notice> {
         let mut notices = Vec::new();
         let mut before = std::mem::take(&mut self.watches);
         for rule in rules {
             let at = before.iter().position(|watch| watch.rule.name == rule.name && watch.rule.kind == rule.kind);
             let mut watch = at.map_or_else(|| Watch::new(&rule), |at| before.swap_remove(at));
-            let told: Arc<[Box<str>]> = webhooks.iter().filter(|name| rule.tells(name)).cloned().collect();
+            let notified: Arc<[Box<str>]> = webhooks.iter().filter(|name| rule.notifies(name)).cloned().collect();
             watch.change(rule, now_ms, &mut notices);
-            watch.hand_over(told, now_ms, &mut notices);
+            watch.set_webhooks(notified, now_ms, &mut notices);
             self.watches.push(watch);
         }
         for watch in &mut before {
@@ -156,7 +156,7 @@ impl Watch {
         Watch {
             rule: Arc::new(rule.clone()),
             name: (*rule.name).into(),
-            told: Arc::default(),
+            webhooks: Arc::default(),
             tracked: FxHashMap::default(),
             untracked_count: 0,
             samples: Samples::default(),
@@ -174,9 +174,9 @@ impl Watch {
             self.samples = Samples::default();
             self.counts = Counts::default();
         }
-        // By the rule as it was, for whom that told.
+        // By the rule as it was, for the webhooks that it notified.
         let scope = rule.scope.clone();
-        self.end_where(Reason::Gone, now_ms, notices, |alert| {
+        self.end_where(Reason::OutOfScope, now_ms, notices, |alert| {
             let is_outside = |pattern: &model::pattern::Pattern, name: &Option<Arc<str>>| {
                 name.as_ref().is_some_and(|name| !pattern.is_match(name))
             };
@@ -188,23 +188,23 @@ impl Watch {
         self.rule = Arc::new(rule);
     }
 
-    /// Others are told from now on.
-    fn hand_over(&mut self, told: Arc<[Box<str>]>, now_ms: u64, notices: &mut Vec<Notice>) {
+    /// Notifies other webhooks from now on.
+    fn set_webhooks(&mut self, webhooks: Arc<[Box<str>]>, now_ms: u64, notices: &mut Vec<Notice>) {
         let only_in = |these: &[Box<str>], those: &[Box<str>]| -> Arc<[Box<str>]> {
             these.iter().filter(|name| !those.contains(name)).cloned().collect()
         };
-        let (left, joined) = (only_in(&self.told, &told), only_in(&told, &self.told));
+        let (left, joined) = (only_in(&self.webhooks, &webhooks), only_in(&webhooks, &self.webhooks));
         let is_firing = |tracked: &&TrackedAlert| matches!(tracked.phase, Phase::Firing { .. });
         for tracked in self.tracked.values().filter(is_firing) {
             for (status, webhooks) in [(Status::Resolved, &left), (Status::Firing, &joined)] {
                 if !webhooks.is_empty() {
-                    let reason = (status == Status::Resolved).then_some(Reason::Gone);
+                    let reason = (status == Status::Resolved).then_some(Reason::OutOfScope);
                     let notice = notice(webhooks, status, &tracked.alert, now_ms);
                     notices.push(Notice { reason, is_handover: true, ..notice });
                 }
             }
         }
-        self.told = told;
+        self.webhooks = webhooks;
     }
 
     /// Tracks an object whose condition holds.
@@ -235,14 +235,14 @@ impl Watch {
             Change::Nothing => return,
             Change::Fired => {
                 tracked.alert.since_ms = now_ms;
-                notices.push(notice(&self.told, Status::Firing, &tracked.alert, now_ms));
+                notices.push(notice(&self.webhooks, Status::Firing, &tracked.alert, now_ms));
             }
             Change::Remind => {
-                let notice = notice(&self.told, Status::Firing, &tracked.alert, now_ms);
+                let notice = notice(&self.webhooks, Status::Firing, &tracked.alert, now_ms);
                 notices.push(Notice { is_reminder: true, ..notice });
             }
             Change::Resolved => {
-                let notice = notice(&self.told, Status::Resolved, &tracked.alert, now_ms);
+                let notice = notice(&self.webhooks, Status::Resolved, &tracked.alert, now_ms);
                 notices.push(Notice { reason: Some(Reason::Cleared), ..notice });
             }
             Change::Passed => {}
@@ -259,7 +259,7 @@ impl Watch {
 
     /// What the look of this number has not seen is over.
     fn end_unseen(&mut self, pass: u64, now_ms: u64, notices: &mut Vec<Notice>) {
-        self.end_tracked(Reason::Gone, now_ms, notices, |tracked| tracked.seen_in != pass);
+        self.end_tracked(Reason::OutOfScope, now_ms, notices, |tracked| tracked.seen_in != pass);
     }
 
     fn end_tracked(
@@ -269,10 +269,10 @@ impl Watch {
         notices: &mut Vec<Notice>,
         is_over: impl Fn(&TrackedAlert) -> bool,
     ) {
-        let told = &self.told;
+        let webhooks = &self.webhooks;
         for (_, tracked) in self.tracked.extract_if(|_, tracked| is_over(tracked)) {
             if matches!(tracked.phase, Phase::Firing { .. }) {
-                let notice = notice(told, Status::Resolved, &tracked.alert, now_ms);
+                let notice = notice(webhooks, Status::Resolved, &tracked.alert, now_ms);
                 notices.push(Notice { reason: Some(reason), ..notice });
             }
         }

@@ -19,7 +19,7 @@ pub struct Pass<'a> {
 enum MeasuredValue {
     /// Its value.
     Value(f64),
-    /// Not yet: what fires goes on, and nothing else begins.
+    /// Not yet: what fires goes on firing, and nothing else begins.
     Unknown,
 }
 

@@ -89,11 +89,11 @@ fn a_queue_that_goes_takes_its_alert_with_it() {
     let mut engine = engine(json!({"kind": "queue-length", "above": 10}));
     assert_eq!(look(&mut engine, 0, &[ready(1, 11)]), [fired("q1")]);
     let notices = look_whole(&mut engine, 1, &QUIET, &[]);
-    assert_eq!(notices.iter().map(|notice| notice.reason).collect::<Vec<_>>(), [Some(Reason::Gone)]);
+    assert_eq!(notices.iter().map(|notice| notice.reason).collect::<Vec<_>>(), [Some(Reason::OutOfScope)]);
     assert_eq!(engine.alert_states().count(), 0);
 }
 
-/// A receiver goes by the id, which the new queue has, too: what it is told last has to be what is so.
+/// A receiver goes by the id, which the new queue has, too: its last notice has to be true.
 #[test]
 fn of_a_queue_that_is_declared_again_the_old_alert_ends_before_the_new_one_begins() {
     let mut engine = engine(json!({"kind": "queue-length", "above": 10}));
@@ -108,7 +108,7 @@ fn of_a_queue_that_is_declared_again_the_old_alert_ends_before_the_new_one_begin
     let id = first[0].2.clone();
     assert_eq!(first, [(Status::Firing, None, id.clone())]);
     let second = at(1, 2);
-    assert_eq!(second, [(Status::Resolved, Some(Reason::Gone), id.clone()), (Status::Firing, None, id)]);
+    assert_eq!(second, [(Status::Resolved, Some(Reason::OutOfScope), id.clone()), (Status::Firing, None, id)]);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn objects_beyond_the_bound_are_counted_only() {
     assert_eq!(engine.untracked_counts().collect::<Vec<_>>(), [("r", 7)]);
     // Where some are over, others are tracked.
     let rest: Vec<Seen> = queues.into_iter().skip(7).collect();
-    assert_eq!(look(&mut engine, 1, &rest).len(), 7, "those that went");
+    assert_eq!(look(&mut engine, 1, &rest).len(), 7, "those that were deleted");
     assert_eq!(look(&mut engine, 2, &rest).len(), 7, "those that had no place");
     assert_eq!(engine.untracked_counts().count(), 0);
 }
@@ -241,8 +241,8 @@ fn a_rule_that_changes_keeps_what_fires_and_one_that_goes_ends_it() {
     assert_eq!(look(&mut engine, 0, &[ready(1, 11), ready(2, 11)]).len(), 2);
     let narrower = rule("r", &json!({"kind": "queue-length", "above": 5, "queue": "^q1$", "severity": "critical"}));
     let notices = engine.set_rules(vec![narrower.clone()], &names(&["a"]), 1);
-    let told: Vec<_> = notices.iter().map(|notice| (notice.alert.queue.as_deref(), notice.reason)).collect();
-    assert_eq!(told, [(Some("q2"), Some(Reason::Gone))]);
+    let reported: Vec<_> = notices.iter().map(|notice| (notice.alert.queue.as_deref(), notice.reason)).collect();
+    assert_eq!(reported, [(Some("q2"), Some(Reason::OutOfScope))]);
     assert_eq!(look(&mut engine, 2, &[ready(1, 11), ready(2, 11)]), []);
     assert_eq!(engine.alert_states().next().unwrap().alert.severity, Severity::Critical);
     assert!(engine.set_rules(vec![narrower], &names(&["a"]), 3).is_empty(), "nothing has changed");
@@ -255,27 +255,29 @@ fn a_rule_that_changes_keeps_what_fires_and_one_that_goes_ends_it() {
 fn whom_a_rule_tells_from_now_on_learns_what_fires_and_whom_it_tells_no_more_that_it_is_over() {
     let of = |webhooks: &[&str]| vec![rule("r", &json!({"kind": "queue-length", "above": 10, "webhooks": webhooks}))];
     let mut engine = Engine::new("n");
-    let told = |notices: Vec<Notice>| -> Vec<_> {
-        let told = |notice: Notice| (notice.status, notice.reason, notice.is_change(), notice.webhooks.to_vec());
-        notices.into_iter().map(told).collect()
+    let reported = |notices: Vec<Notice>| -> Vec<_> {
+        let reported = |notice: Notice| (notice.status, notice.reason, notice.is_change(), notice.webhooks.to_vec());
+        notices.into_iter().map(reported).collect()
     };
     let all = names(&["a", "b", "c"]);
-    assert_eq!(told(engine.set_rules(of(&["a", "b"]), &all, 0)), []);
-    let fired = told(look_whole(&mut engine, 0, &QUIET, &[ready(1, 11), ready(2, 5)]));
+    assert_eq!(reported(engine.set_rules(of(&["a", "b"]), &all, 0)), []);
+    let fired = reported(look_whole(&mut engine, 0, &QUIET, &[ready(1, 11), ready(2, 5)]));
     assert_eq!(fired, [(Status::Firing, None, true, names(&["a", "b"]))]);
-    let both =
-        [(Status::Resolved, Some(Reason::Gone), false, names(&["a"])), (Status::Firing, None, false, names(&["c"]))];
-    assert_eq!(told(engine.set_rules(of(&["b", "c"]), &all, 1)), both);
-    assert_eq!(told(engine.set_rules(of(&["b", "c"]), &all, 2)), []);
+    let both = [
+        (Status::Resolved, Some(Reason::OutOfScope), false, names(&["a"])),
+        (Status::Firing, None, false, names(&["c"])),
+    ];
+    assert_eq!(reported(engine.set_rules(of(&["b", "c"]), &all, 1)), both);
+    assert_eq!(reported(engine.set_rules(of(&["b", "c"]), &all, 2)), []);
     // All that there are, and one that was not there.
     let rest = [(Status::Firing, None, false, names(&["a"]))];
-    assert_eq!(told(engine.set_rules(of(&[]), &all, 3)), rest);
+    assert_eq!(reported(engine.set_rules(of(&[]), &all, 3)), rest);
     let more = names(&["a", "b", "c", "d"]);
-    assert_eq!(told(engine.set_rules(of(&[]), &more, 4)), [(Status::Firing, None, false, names(&["d"]))]);
-    assert_eq!(told(engine.set_rules(of(&["missing"]), &more, 5))[0].3, more);
-    assert_eq!(told(engine.set_rules(of(&["missing"]), &names(&["missing"]), 6))[0].3, names(&["missing"]));
-    let over = told(look_whole(&mut engine, 7, &QUIET, &[]));
-    assert_eq!(over, [(Status::Resolved, Some(Reason::Gone), true, names(&["missing"]))]);
+    assert_eq!(reported(engine.set_rules(of(&[]), &more, 4)), [(Status::Firing, None, false, names(&["d"]))]);
+    assert_eq!(reported(engine.set_rules(of(&["missing"]), &more, 5))[0].3, more);
+    assert_eq!(reported(engine.set_rules(of(&["missing"]), &names(&["missing"]), 6))[0].3, names(&["missing"]));
+    let over = reported(look_whole(&mut engine, 7, &QUIET, &[]));
+    assert_eq!(over, [(Status::Resolved, Some(Reason::OutOfScope), true, names(&["missing"]))]);
 }
 
 #[test]
@@ -287,7 +289,7 @@ fn a_rule_that_measures_otherwise_keeps_what_fires_until_it_has_measured() {
     };
     for more in [json!({"window": "20s"}), json!({"window": "5s"}), json!({"queue": "^q"}), json!({"vhost": "^/$"})] {
         let mut engine = engine(growth(json!({})));
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for second in 0..100 {
             if second == 30 {
                 assert!(engine.set_rules(vec![rule("r", &growth(more.clone()))], &names(&["a"]), 30_000).is_empty());
@@ -296,10 +298,10 @@ fn a_rule_that_measures_otherwise_keeps_what_fires_until_it_has_measured() {
             let count = second.min(60) * 20;
             // The other one has been full all the time.
             let notices = look(&mut engine, second * 1000, &[ready(1, count), ready(2, 100_000)]);
-            told.extend(notices.into_iter().map(|(queue, status)| (second, queue, status)));
+            reported.extend(notices.into_iter().map(|(queue, status)| (second, queue, status)));
         }
-        let [(10..=13, first, Status::Firing), (61..=85, last, Status::Resolved)] = &told[..] else {
-            panic!("{more}: {told:?}")
+        let [(10..=13, first, Status::Firing), (61..=85, last, Status::Resolved)] = &reported[..] else {
+            panic!("{more}: {reported:?}")
         };
         assert_eq!((&**first, &**last), ("q1", "q1"));
     }
@@ -310,7 +312,7 @@ fn a_rate_over_a_longer_window_is_not_over_before_that_has_passed() {
     let rate = |window: &str| rule("r", &json!({"kind": "unroutable", "above": 50, "window": window}));
     let mut engine = Engine::new("n");
     assert!(engine.set_rules(vec![rate("1m")], &[], 0).is_empty());
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for second in 0..1500 {
         if second == 300 {
             assert!(engine.set_rules(vec![rate("10m")], &[], 300_000).is_empty());
@@ -318,9 +320,9 @@ fn a_rate_over_a_longer_window_is_not_over_before_that_has_passed() {
         // 60 a minute for a quarter of an hour.
         let facts = NodeFacts { unroutable_count: second.min(900), ..QUIET };
         let notices = look_whole(&mut engine, second * 1000, &facts, &[]);
-        told.extend(notices.into_iter().map(|notice| (second, notice.status)));
+        reported.extend(notices.into_iter().map(|notice| (second, notice.status)));
     }
-    let [(50..=55, Status::Firing), (950..=1100, Status::Resolved)] = told[..] else { panic!("{told:?}") };
+    let [(50..=55, Status::Firing), (950..=1100, Status::Resolved)] = reported[..] else { panic!("{reported:?}") };
 }
 
 #[test]
@@ -349,7 +351,7 @@ proptest! {
         let (mut is_firing, mut above_since, mut clear_since) = (false, None, None);
         for (now_ms, length) in lengths.into_iter().enumerate() {
             let now_ms = now_ms as u64;
-            let told = look(&mut engine, now_ms, &[ready(1, length)]);
+            let reported = look(&mut engine, now_ms, &[ready(1, length)]);
             // The naive model: since when has it been so?
             above_since = (length > 10).then(|| above_since.unwrap_or(now_ms));
             clear_since = (length <= clear).then(|| clear_since.unwrap_or(now_ms));
@@ -363,7 +365,7 @@ proptest! {
                 // What was before it fired is not how long it has been over.
                 (above_since, clear_since) = (above_since.filter(|_| is_firing), None);
             }
-            prop_assert_eq!(told, expected.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(reported, expected.into_iter().collect::<Vec<_>>());
         }
     }
 }
@@ -409,16 +411,18 @@ impl Listener {
     fn hear(&mut self, notice: &Notice) {
         let id = notice.alert.id.clone();
         match (notice.status, notice.is_reminder) {
-            (Status::Firing, true) => assert!(self.0.contains(&id), "reminded of what it was not told: {notice:?}"),
-            (Status::Firing, false) => assert!(self.0.insert(id), "told twice: {notice:?}"),
+            (Status::Firing, true) => {
+                assert!(self.0.contains(&id), "reminded of what it was not notified of: {notice:?}")
+            }
+            (Status::Firing, false) => assert!(self.0.insert(id), "notified twice: {notice:?}"),
             (Status::Resolved, _) => assert!(self.0.remove(&id), "over without having been: {notice:?}"),
         }
     }
 }
 
 proptest! {
-    /// Whatever becomes of queues, rules and webhooks: who is told hears that something fires and that it is over in turns, and knows what
-    /// fires by the rules that tell it; who goes by changes alone, such as the history, knows what fires.
+    /// Whatever becomes of queues, rules and webhooks: a webhook is notified of firing and resolution in turns, and knows what fires by its
+    /// rules; a reader of changes alone, such as the history, knows what fires.
     #[test]
     fn whoever_listens_knows_what_fires(steps in prop::collection::vec(step(), 1..60)) {
         let mut engine = Engine::new("n");
@@ -449,21 +453,21 @@ proptest! {
                 }
             };
             for notice in &notices {
-                for (_, listener) in listeners.iter_mut().filter(|(name, _)| notice.tells(name)) {
+                for (_, listener) in listeners.iter_mut().filter(|(name, _)| notice.notifies(name)) {
                     listener.hear(notice);
                 }
                 if notice.is_change() {
                     history.hear(notice);
                 }
             }
-            let firing = |told: &dyn Fn(&str) -> bool| -> std::collections::BTreeSet<Arc<str>> {
+            let firing = |reported: &dyn Fn(&str) -> bool| -> std::collections::BTreeSet<Arc<str>> {
                 let states = engine.alert_states().filter(|state| matches!(state.phase, Phase::Firing { .. }));
-                states.filter(|state| told(&state.alert.rule)).map(|state| state.alert.id.clone()).collect()
+                states.filter(|state| reported(&state.alert.rule)).map(|state| state.alert.id.clone()).collect()
             };
             prop_assert_eq!(&history.0, &firing(&|_| true));
             for (name, listener) in &listeners {
-                let is_told = |rule: &str| rules.iter().any(|own: &Rule| *own.name == *rule && own.tells(name));
-                prop_assert_eq!(&listener.0, &firing(&is_told), "{}", name);
+                let is_notified = |rule: &str| rules.iter().any(|own: &Rule| *own.name == *rule && own.notifies(name));
+                prop_assert_eq!(&listener.0, &firing(&is_notified), "{}", name);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What one webhook is still to be told, and when: a queue, a patience that grows, and an end.
+//! Notices that one webhook has still to get, and when: a queue, a wait that grows with each failure, and an end.
 //!
 //! ```text
 //!  push ─► waiting ─► next ─► (sent) ─┬─ Delivered ─► the next one
@@ -7,8 +7,8 @@
 //!            └─► folded, when there is no room: a firing and its resolution become one; dropped, when nothing can be folded
 //! ```
 //!
-//! One notice is on its way at a time, so what is told of an alert is told in order. A notice leaves the queue when it has been told,
-//! refused, folded or is too old; the last three are counted, so nothing is lost silently and nothing is repeated without end. A
+//! One notice is on its way at a time, so notices of an alert arrive in order. A notice leaves the queue when it is delivered, refused,
+//! folded or too old; the last three are counted, so nothing is lost silently and nothing is repeated without end. A
 //! receiver that answered too late may have what it is sent again: it knows it by its id, its status and its time.
 
 use rustc_hash::FxHashMap;
@@ -19,7 +19,7 @@ use crate::notice::{Notice, Status};
 /// What has become of notices for one webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveryStats {
-    /// Told.
+    /// Notices that arrived.
     pub delivered: u64,
     /// Attempts that failed.
     pub failed: u64,
@@ -71,7 +71,7 @@ impl Outbox {
         Outbox { waiting: outbox::Outbox::default(), count_max, stats: DeliveryStats::default() }
     }
 
-    /// There is something to tell.
+    /// Adds a notice.
     pub fn push(&mut self, notice: Notice, now_ms: u64) {
         self.waiting.push(PendingNotice { notice, since_ms: now_ms });
         if self.waiting.len() > self.count_max && !self.fold() {
@@ -140,9 +140,9 @@ impl Outbox {
         let is_folded = match (earlier.status, later.notice.status) {
             // A reminder has nothing that what comes after it has not.
             _ if earlier.is_reminder => later.notice.is_folded,
-            // It fired, and is over: that is one thing to tell. So it is when it had fired and ended before, untold.
+            // It fired, and is resolved: that is one notice. So it is when it had fired and ended before, without a delivery.
             (_, Status::Resolved) => true,
-            // A reminder of what has not been told yet tells it.
+            // A reminder of what has not been delivered yet says it.
             (_, Status::Firing) => earlier.is_folded,
         };
         let is_reminder = earlier.is_reminder && later.notice.is_reminder;
@@ -172,7 +172,7 @@ impl Outbox {
     }
 }
 
-/// It is over, and has begun anew: both have to be told. Everything else is one thing.
+/// It was resolved, and fires anew: both have to be delivered. Everything else is one notice.
 fn can_fold(earlier: &Notice, later: &Notice) -> bool {
     (earlier.status, later.status) != (Status::Resolved, Status::Firing)
 }

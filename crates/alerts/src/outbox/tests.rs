@@ -1,4 +1,4 @@
-//! What a webhook is told, when it fails and when it does not.
+//! What a webhook gets, when it fails and when it does not.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -298,7 +298,7 @@ proptest! {
             let last = model.pushed.iter().rfind(|notice| *notice.alert.id == *alert.to_string());
             if !has_lost {
                 let statuses = (delivered.last().map(|notice| notice.status), last.map(|notice| notice.status));
-                prop_assert_eq!(statuses.0, statuses.1, "what is so in the end has been told");
+                prop_assert_eq!(statuses.0, statuses.1, "the last notice has been delivered");
             }
             if !has_lost && !has_been_full {
                 prop_assert!(delivered.iter().all(|notice| !notice.is_folded));

@@ -312,7 +312,7 @@ impl Alerting {
         notices.iter().for_each(|notice| self.history.lock().add(notice));
         let receivers: Vec<Arc<Receiver>> = self.receivers.lock().by_name.values().cloned().collect();
         for receiver in receivers {
-            let own = notices.iter().filter(|notice| notice.tells(receiver.name()));
+            let own = notices.iter().filter(|notice| notice.notifies(receiver.name()));
             let dropped = own.map(|notice| receiver.push(notice.clone(), now_ms)).sum();
             self.note_dropped(receiver.name(), dropped);
         }

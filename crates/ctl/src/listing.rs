@@ -57,17 +57,25 @@ fn unchanged(value: Value) -> Value {
 #[derive(Debug)]
 pub(crate) struct Listing {
     pub(crate) columns: &'static [Column],
-    /// Those that are shown if none are asked for.
+    /// Those that are shown if none are asked for; empty: all.
     pub(crate) default: &'static [&'static str],
 }
 
 impl Listing {
+    /// A list of which all columns are shown.
+    pub(crate) const fn of(columns: &'static [Column]) -> Listing {
+        Listing { columns, default: &[] }
+    }
+
     /// The columns that are asked for, as the argument `column`.
     pub(crate) fn chosen(&self, input: &Invocation) -> Result<Vec<&'static Column>, Failure> {
         let words = input.all("column").iter().flat_map(|word| word.split(',')).map(str::trim);
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-        let words = if words.is_empty() { self.default } else { &words };
-        words.iter().map(|word| self.column(word)).collect()
+        match (&*words, self.default) {
+            ([], []) => Ok(self.columns.iter().collect()),
+            ([], default) => default.iter().map(|word| self.column(word)).collect(),
+            (words, _) => words.iter().map(|word| self.column(word)).collect(),
+        }
     }
 
     fn column(&self, name: &str) -> Result<&'static Column, Failure> {

@@ -70,10 +70,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying_if("global", "Listing limits for all users ..."),
 ];
 
-const OF_VHOSTS: Listing =
-    Listing { columns: &[same("vhost"), converted("limits", "value", json_text)], default: &["vhost", "limits"] };
-const OF_USERS: Listing =
-    Listing { columns: &[same("user"), converted("limits", "value", json_text)], default: &["user", "limits"] };
+const OF_VHOSTS: Listing = Listing::of(&[same("vhost"), converted("limits", "value", json_text)]);
+const OF_USERS: Listing = Listing::of(&[same("user"), converted("limits", "value", json_text)]);
 
 fn limits(input: &Invocation) -> Result<Map<String, Value>, Failure> {
     match input.json("definition")? {

@@ -2,22 +2,19 @@
 
 mod alerts;
 mod backup;
-mod bindings;
 mod browsing;
-mod channels;
 mod check;
 mod cluster;
 mod config_file;
 mod connections;
-mod consumers;
 mod data_loss;
 mod declare;
 mod definitions;
 mod delayed;
 mod delete;
 mod elsewhere;
-mod exchanges;
 mod features;
+mod flat_lists;
 mod health;
 mod limits;
 mod list;
@@ -54,11 +51,11 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Messages of a queue", browsing::COMMANDS),
     ctl("Delayed messages", delayed::COMMANDS),
     ctl("Members of replicated queues", members::COMMANDS),
-    ctl("Exchanges", exchanges::COMMANDS),
-    ctl("Bindings", bindings::COMMANDS),
+    ctl("Exchanges", flat_lists::EXCHANGES),
+    ctl("Bindings", flat_lists::BINDINGS),
     ctl("Connections", connections::COMMANDS),
-    ctl("Channels", channels::COMMANDS),
-    ctl("Consumers", consumers::COMMANDS),
+    ctl("Channels", flat_lists::CHANNELS),
+    ctl("Consumers", flat_lists::CONSUMERS),
     ctl("Shovels and federation", moving::CTL_COMMANDS),
     ctl("Definitions", definitions::COMMANDS),
     ctl("Coming from RabbitMQ", check::COMMANDS),

@@ -57,9 +57,5 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Listing global runtime parameters ..."),
 ];
 
-const PARAMETERS: Listing = Listing {
-    columns: &[same("component"), same("name"), converted("value", "value", json_text)],
-    default: &["component", "name", "value"],
-};
-const GLOBAL: Listing =
-    Listing { columns: &[same("name"), converted("value", "value", json_text)], default: &["name", "value"] };
+const PARAMETERS: Listing = Listing::of(&[same("component"), same("name"), converted("value", "value", json_text)]);
+const GLOBAL: Listing = Listing::of(&[same("name"), converted("value", "value", json_text)]);

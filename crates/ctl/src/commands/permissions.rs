@@ -6,7 +6,7 @@ use crate::command::{Command, optional, required};
 use crate::commands::users;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::listing::{Listing, same};
+use crate::listing::{Listing, columns};
 use crate::reply::Reply;
 use crate::step::{Ask, StepResult, done, each, path};
 
@@ -71,22 +71,10 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Listing topic permissions for user \"{username}\" ..."),
 ];
 
-const OF_VHOST: Listing = Listing {
-    columns: &[same("user"), same("configure"), same("write"), same("read")],
-    default: &["user", "configure", "write", "read"],
-};
-const OF_USER: Listing = Listing {
-    columns: &[same("vhost"), same("configure"), same("write"), same("read")],
-    default: &["vhost", "configure", "write", "read"],
-};
-const TOPICS_OF_VHOST: Listing = Listing {
-    columns: &[same("user"), same("exchange"), same("write"), same("read")],
-    default: &["user", "exchange", "write", "read"],
-};
-const TOPICS_OF_USER: Listing = Listing {
-    columns: &[same("vhost"), same("exchange"), same("write"), same("read")],
-    default: &["vhost", "exchange", "write", "read"],
-};
+const OF_VHOST: Listing = Listing::of(columns! { "user" "configure" "write" "read" });
+const OF_USER: Listing = Listing::of(columns! { "vhost" "configure" "write" "read" });
+const TOPICS_OF_VHOST: Listing = Listing::of(columns! { "user" "exchange" "write" "read" });
+const TOPICS_OF_USER: Listing = Listing::of(columns! { "vhost" "exchange" "write" "read" });
 
 fn permission(input: &Invocation, vhost: &str) -> Ask {
     let body = json!({

@@ -56,7 +56,7 @@ pub(crate) const ADMIN_COMMANDS: &[Command] =
     &[Command::new("passwords salt_and_hash", "prints a password's salted hash, computed locally", hash_password)
         .taking(&[optional("password").bare(), optional("hashing-algorithm")])];
 
-const USERS: Listing = Listing { columns: &[renamed("user", "name"), same("tags")], default: &["user", "tags"] };
+const USERS: Listing = Listing::of(&[renamed("user", "name"), same("tags")]);
 
 fn add_user(input: &Invocation) -> StepResult {
     let user = input.text("username").to_owned();

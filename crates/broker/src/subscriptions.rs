@@ -127,7 +127,7 @@ mod tests {
         let subscribers = Subscribers::default();
         let subscription = subscribers.subscribe(|name| name.starts_with("queue."));
         let count = SUBSCRIPTION_EVENT_COUNT_MAX as i64 + 3;
-        (0..count).for_each(|number| subscribers.tell(event(number, 0)));
+        (0..count).for_each(|number| subscribers.publish(event(number, 0)));
         assert_eq!(number_of(subscription.take()), "missed 3");
         for number in 3..count {
             assert_eq!(number_of(subscription.take()), number.to_string());
@@ -139,7 +139,7 @@ mod tests {
     fn large_events_are_bounded_by_their_bytes() {
         let subscribers = Subscribers::default();
         let subscription = subscribers.subscribe(|_| true);
-        (0..20).for_each(|number| subscribers.tell(event(number, SUBSCRIPTION_LEN_MAX / 10)));
+        (0..20).for_each(|number| subscribers.publish(event(number, SUBSCRIPTION_LEN_MAX / 10)));
         assert_eq!(number_of(subscription.take()), "missed 11");
         assert_eq!(number_of(subscription.take()), "11");
     }

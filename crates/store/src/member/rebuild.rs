@@ -263,7 +263,7 @@ impl MemberShared {
                 // then it stays closed, and is opened anew.
                 let is_the_logs = core.restoring().is_none() && core.first_difference(&entries).is_none();
                 if is_written && is_the_logs {
-                    // How far the checkpoint reached is not written down: no further than the journal did.
+                    // How far the checkpoint reached is not written down: if it was made here, no further than the journal did.
                     let (base, _) = log_start(&manifest, &self.identity);
                     // One of the time before the group is of no use to its members.
                     let announcement = Announcement::of(&manifest, journal.appended());

@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use consensus::{Index, LogId, ReadyNumber};
+use model::ids::JournalPosition;
 
 use crate::member::announcement::Announcement;
 use crate::member::pull::Pulled;
@@ -46,6 +47,14 @@ impl CheckpointFiles {
 
     pub(super) fn set_in_force(&mut self, announcement: Option<Announcement>) {
         self.in_force = announcement;
+    }
+
+    /// This member leads, and its log ends there: the checkpoint in force has nothing of what is behind that. How far exactly it reaches is
+    /// written down nowhere; a journal that began with it may have ended before when it was opened.
+    pub(super) fn note_elected(&mut self, end: JournalPosition) {
+        if let Some(announcement) = &mut self.in_force {
+            announcement.reached = announcement.reached.max(end);
+        }
     }
 
     /// Files are about to be fetched: what was before is given up. Returns how often files were removed by now. `None`: what was fetched is

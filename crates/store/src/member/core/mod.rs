@@ -355,6 +355,9 @@ impl Core {
             self.writes.want_ballot(ballot);
         }
         let is_leader = out.leadership.is_none_or(|leadership| leadership.role == Role::Leader);
+        if is_leader && out.leadership.is_some() {
+            self.files.note_elected(self.ends.end());
+        }
         if !is_leader {
             self.sending.set_silent(false);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use consensus::{Base, Engine, Index, LogId};
+use consensus::{Base, Engine, Index, LogId, Role};
 
 use super::Core;
 use crate::member::announcement::Announcement;
@@ -17,6 +17,9 @@ impl Core {
     /// A start has found this checkpoint in force, or none of the group's.
     pub(crate) fn set_announcement(&mut self, announcement: Option<Announcement>) {
         self.files.set_in_force(announcement);
+        if self.engine.status().role == Role::Leader {
+            self.files.note_elected(self.ends.end());
+        }
     }
 
     /// A checkpoint is in force: the log begins behind it.

@@ -1,17 +1,20 @@
 //! A member's core, whose journal is not open.
 
+use std::time::Duration;
+
 use consensus::{BallotFile, Base, Entry, GroupId, Log, MemberId, Opening, Term, Timing};
 
 use super::*;
 use crate::journal::CommitKind;
+use crate::member::pull::Pulled;
 
 fn member(number: u64) -> MemberId {
     MemberId::new(number).unwrap()
 }
 
-/// The second of three.
-fn engine() -> RaftEngine {
-    let base = Base::of_new_group([1, 2, 3].map(member));
+/// The second of these.
+fn engine(voters: &[u64]) -> RaftEngine {
+    let base = Base::of_new_group(voters.iter().copied().map(member));
     let opening = Opening {
         group: GroupId(1),
         member: member(2),
@@ -25,12 +28,12 @@ fn engine() -> RaftEngine {
 }
 
 fn core() -> Core {
-    Core::new(engine(), Ends::new(Index(1), JournalPosition(100)))
+    Core::new(engine(&[1, 2, 3]), Ends::new(Index(1), JournalPosition(100)))
 }
 
 /// Numbers of so many writes, as an engine gives them.
 pub(super) fn numbers(count: u64) -> Vec<ReadyNumber> {
-    let (mut engine, mut out) = (engine(), Ready::default());
+    let (mut engine, mut out) = (engine(&[1, 2, 3]), Ready::default());
     let mut number = |term| {
         let body = Body::Append { previous: LogId::new(1, 1), committed: Index(1), entries: Vec::new() };
         engine.step(Message { from: member(1), to: member(2), term: Term(term), body });
@@ -91,4 +94,25 @@ fn what_an_old_journal_syncs_of_replaced_entries_acknowledges_nothing() {
     assert_eq!(core.ends.end(), JournalPosition(110));
     core.flushed(JournalPosition(130));
     assert_eq!(core.engine.status().persisted, Index(1));
+}
+
+/// How far a checkpoint reaches that was fetched is written down nowhere, and a journal that begins with it ends before. Those that
+/// fetched it from there put it in force though they lacked records of which it has effects.
+#[test]
+fn a_leader_announces_a_checkpoint_that_reaches_as_far_as_its_log() {
+    let announcement = Pulled::empty(LogId::new(1, 1), 0).announcement().clone();
+    let reached = |core: &Core| core.announcement().unwrap().reached;
+    let mut core = Core::new(engine(&[2]), Ends::new(Index(1), JournalPosition(100)));
+    core.set_announcement(Some(announcement.clone()));
+    assert_eq!(reached(&core), announcement.reached);
+    while core.status().role != Role::Leader {
+        core.tick(Duration::ZERO);
+        if core.wanted_ballot().is_some() {
+            write_ballot(&mut core);
+        }
+    }
+    assert!(reached(&core) >= JournalPosition(100));
+    // It was elected before its journal was open.
+    core.set_announcement(Some(announcement));
+    assert_eq!(reached(&core), core.ends().end());
 }

@@ -8,7 +8,8 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-use amqp::frame::{FrameKind, Greeting, PROTOCOL_HEADER, decode_frame, put_method, read_greeting};
+use amqp::frame::{FrameKind, Greeting, PROTOCOL_HEADER, decode_frame};
+use amqp::handshake::{ClientRequest, ServerHandshake};
 use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::{Method, connection};
 use amqp::reply::ReplyCode;
@@ -61,48 +62,34 @@ async fn end(stream: &mut Stream) -> io::Result<()> {
     Ok(())
 }
 
-/// What is expected next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Expected {
-    Header,
-    StartOk,
-    TuneOk,
-    Open,
-    CloseOk,
-    Nothing,
-}
-
 /// What is said, without the socket.
 struct Talk<'a> {
     options: &'a Options,
     has_tls: bool,
     reason: &'a str,
-    expected: Expected,
+    handshake: ServerHandshake,
     out: Vec<u8>,
 }
 
 impl<'a> Talk<'a> {
     fn new(options: &'a Options, has_tls: bool, reason: &'a str) -> Self {
-        Self { options, has_tls, reason, expected: Expected::Header, out: Vec::new() }
+        Self { options, has_tls, reason, handshake: ServerHandshake::Header, out: Vec::new() }
     }
 
     fn is_over(&self) -> bool {
-        self.expected == Expected::Nothing
+        self.handshake == ServerHandshake::Closed
     }
 
     /// Takes what it can from the front of `bytes`, and tells how much that was.
     fn receive(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
-        if self.expected == Expected::Header {
-            match read_greeting(bytes) {
+        if self.handshake == ServerHandshake::Header {
+            match self.handshake.greet(bytes, &mut self.out) {
                 Greeting::Partial => return 0,
                 Greeting::Ours => self.start(),
-                Greeting::Other => {
-                    self.out.extend_from_slice(&PROTOCOL_HEADER);
-                    self.expected = Expected::Nothing;
-                }
+                Greeting::Other => return bytes.len(),
             }
-            at = PROTOCOL_HEADER.len().min(bytes.len());
+            at = PROTOCOL_HEADER.len();
         }
         while !self.is_over() {
             match decode_frame(&bytes[at..], self.options.initial_frame_len_max + FRAME_LEN_FUDGE) {
@@ -112,11 +99,11 @@ impl<'a> Talk<'a> {
                     if frame.kind == FrameKind::Method {
                         match Method::decode(frame.payload) {
                             Ok(method) => self.on_method(&method),
-                            Err(_) => self.expected = Expected::Nothing,
+                            Err(_) => self.handshake = ServerHandshake::Closed,
                         }
                     }
                 }
-                Err(_) => self.expected = Expected::Nothing,
+                Err(_) => self.handshake = ServerHandshake::Closed,
             }
         }
         bytes.len()
@@ -127,57 +114,39 @@ impl<'a> Talk<'a> {
         let offered = self.options.mechanisms.iter().filter(is_offered);
         let mechanisms = offered.map(|mechanism| mechanism.name()).collect::<Vec<_>>().join(" ");
         let properties = server_properties(self.options, &self.options.cluster_name);
-        let method = connection::Start {
-            version_major: 0,
-            version_minor: 9,
-            server_properties: properties.as_table(),
-            mechanisms: mechanisms.as_bytes(),
-            locales: b"en_US",
-        };
-        put_method(&mut self.out, 0, &method);
-        self.expected = Expected::StartOk;
+        self.handshake.start(properties.as_table(), mechanisms.as_bytes(), &mut self.out);
     }
 
     fn on_method(&mut self, method: &Method<'_>) {
-        match (self.expected, method) {
-            (_, Method::ConnectionClose(_)) => {
-                put_method(&mut self.out, 0, &connection::CloseOk);
-                self.expected = Expected::Nothing;
-            }
-            (Expected::CloseOk, Method::ConnectionCloseOk(_)) => self.expected = Expected::Nothing,
+        let (handshake, out) = (&mut self.handshake, &mut self.out);
+        match handshake.request(method) {
+            Ok(ClientRequest::Close) => handshake.answer_close(out),
+            Ok(ClientRequest::CloseOk) => *handshake = ServerHandshake::Closed,
             // What was on its way.
-            (Expected::CloseOk, _) => {}
-            (Expected::StartOk, Method::ConnectionStartOk(_)) => {
+            _ if *handshake == ServerHandshake::CloseOk => {}
+            Ok(ClientRequest::LogIn(_)) => {
                 let Options { channel_max, frame_len_max, heartbeat_s, .. } = *self.options;
                 let tune = connection::Tune { channel_max, frame_max: frame_len_max, heartbeat: heartbeat_s };
-                put_method(&mut self.out, 0, &tune);
-                self.expected = Expected::TuneOk;
+                handshake.tune(tune, out);
             }
-            (Expected::TuneOk, Method::ConnectionTuneOk(_)) => self.expected = Expected::Open,
+            Ok(ClientRequest::Tune(answer)) if handshake.agree(answer, 0).is_ok() => {}
             // Whatever else a client says instead of opening its vhost, it is told.
-            _ => {
-                let code = ReplyCode::ConnectionForced;
-                let close = connection::Close {
-                    reply_code: code.code(),
-                    reply_text: &code.text(self.reason),
-                    class_id: 0,
-                    method_id: 0,
-                };
-                put_method(&mut self.out, 0, &close);
-                self.expected = Expected::CloseOk;
-            }
+            _ => handshake.close(ReplyCode::ConnectionForced, self.reason, out),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use amqp::frame::put_method;
     use amqp::method::EncodeMethod;
     use amqp::table::Table;
 
     use super::*;
 
     const REASON: &str = "this node is in a minority";
+
+    const TUNE_OK: connection::TuneOk = connection::TuneOk { channel_max: 1, frame_max: 8192, heartbeat: 0 };
 
     fn start_ok() -> connection::StartOk<'static> {
         let mechanism = b"PLAIN";
@@ -215,10 +184,10 @@ mod tests {
         assert_eq!(talk.receive(&PROTOCOL_HEADER), 8);
         assert_eq!(heard(&mut talk), ["connection.start"]);
         assert_eq!(say(&mut talk, &start_ok()), ["connection.tune"]);
-        assert!(say(&mut talk, &connection::TuneOk::default()).is_empty());
+        assert!(say(&mut talk, &TUNE_OK).is_empty());
         let close = ["320 CONNECTION_FORCED - this node is in a minority"];
         assert_eq!(say(&mut talk, &connection::Open { virtual_host: b"/", ..Default::default() }), close);
-        assert!(say(&mut talk, &connection::TuneOk::default()).is_empty() && !talk.is_over());
+        assert!(say(&mut talk, &TUNE_OK).is_empty() && !talk.is_over());
         assert!(say(&mut talk, &connection::CloseOk).is_empty() && talk.is_over());
     }
 
@@ -228,7 +197,7 @@ mod tests {
         let mut talk = Talk::new(&options, false, REASON);
         let mut bytes = PROTOCOL_HEADER.to_vec();
         put_method(&mut bytes, 0, &start_ok());
-        put_method(&mut bytes, 0, &connection::TuneOk::default());
+        put_method(&mut bytes, 0, &TUNE_OK);
         put_method(&mut bytes, 0, &connection::Open { virtual_host: b"/", ..Default::default() });
         assert_eq!(talk.receive(&bytes), bytes.len());
         let close = "320 CONNECTION_FORCED - this node is in a minority";

@@ -62,7 +62,7 @@ async fn gather<B: Body<Data = Bytes>>(body: B, len_max: usize) -> Result<Bytes,
     let mut body = std::pin::pin!(body);
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        // Cut off: the client is gone.
+        // Cut off: the client has disconnected.
         let frame = frame.map_err(|_| Problem::bare(StatusCode::BAD_REQUEST))?;
         if let Ok(data) = frame.into_data() {
             if whole.len() + data.len() > len_max {

@@ -14,7 +14,7 @@ pub(crate) fn add_common(headers: &mut HeaderMap, options: &Headers, allow: Opti
     add_safety(headers, options);
 }
 
-/// A browser asks for name and password itself where it is told to. Where a page's script asks, the page does.
+/// A browser asks for name and password itself where a header says so. Where a page's script asks, the page does.
 pub(crate) fn keep_dialogue_away(headers: &mut HeaderMap, request: &HeaderMap) {
     if request.get("sec-fetch-dest").is_some_and(|destination| destination == "empty") {
         headers.remove(header::WWW_AUTHENTICATE);
@@ -39,7 +39,7 @@ pub(crate) fn add_safety(headers: &mut HeaderMap, options: &Headers) {
     }
 }
 
-/// What a page of another origin needs to be told, if it is one of those that may ask.
+/// The headers for a page of another origin, if that origin is permitted.
 pub(crate) fn add_cors(headers: &mut HeaderMap, options: &Cors, request: &HeaderMap, preflight_allow: Option<&str>) {
     let Some(origin) = request.get(header::ORIGIN).filter(|origin| options.allows(origin)) else { return };
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());

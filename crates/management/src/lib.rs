@@ -24,7 +24,7 @@ mod cookie;
 pub mod definitions;
 mod gzip;
 mod headers;
-mod inside;
+mod introspection;
 mod json;
 pub mod limits;
 mod listing;

@@ -1,9 +1,9 @@
 //! What a node answers by itself while no broker runs on it: whether it is well, and to the operator on its machine how its cluster stands,
 //! and orders to that.
 //!
-//! There are no users here, since definitions are the broker's. So over the network nothing is told but what health checks say, in one
-//! sentence; and orders come by the socket in the data directory, which only the operator can open. What looks into the process is told to
-//! those of whom the node that leads says that they may: see [`Doorkeeper`].
+//! There are no users here, since definitions are the broker's. So over the network nothing is answered but health checks, in one
+//! sentence; and orders come by the socket in the data directory, which only the operator can open. Introspection of the process is for
+//! users that the leader permits: see [`Doorkeeper`].
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ use telemetry::Counter;
 use crate::answer::Answer;
 use crate::body;
 use crate::cookie;
-use crate::inside::{self, Inside};
+use crate::introspection::{self, Introspection};
 use crate::json::parse_object;
 use crate::limits::ANONYMOUS_BODY_LEN_MAX;
 use crate::listing::Query;
@@ -165,7 +165,7 @@ impl LocalSite {
             unknown::check(operation, &query, &body)?;
         }
         let handler = inside_handler(&parts.method, &found).ok_or_else(Problem::not_found)?;
-        handler(&Inside {
+        handler(&Introspection {
             node: self.options.node.clone(),
             watched: Watched::Process(self.node.clone()),
             places: self.places.clone(),
@@ -208,8 +208,8 @@ impl LocalSite {
     }
 }
 
-fn inside_handler(method: &Method, found: &RouteMatch) -> Option<inside::Handler> {
-    inside::handler(found.route.path, Verb::of(method)?)
+fn inside_handler(method: &Method, found: &RouteMatch) -> Option<introspection::Handler> {
+    introspection::handler(found.route.path, Verb::of(method)?)
 }
 
 /// Asks the doorkeeper. What may change something must not come from a page of another host: the leader is asked by a request that
@@ -221,7 +221,7 @@ async fn guarded(doorkeeper: &Doorkeeper, parts: &Parts) -> Result<(), Problem> 
     doorkeeper(parts.headers.clone()).await.map_err(turned_away)
 }
 
-/// What the caller is told whom the leader refused.
+/// The answer to a caller that the leader refused.
 fn turned_away(status: StatusCode) -> Problem {
     match status {
         StatusCode::UNAUTHORIZED => Problem::not_authenticated(),

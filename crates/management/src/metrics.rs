@@ -38,23 +38,23 @@ impl Default for MetricsOptions {
 /// What answers those who scrape.
 #[derive(Debug)]
 pub struct Metrics {
-    told: Told,
+    subject: ScrapeSubject,
     options: MetricsOptions,
     meters: Arc<Meters>,
     /// Answers that ended in a panic.
     panics: Arc<Counter>,
 }
 
-/// What is told of.
+/// What metrics are about.
 #[derive(Debug)]
-enum Told {
+enum ScrapeSubject {
     /// A broker and its node.
     Broker(Arc<Service>),
     /// A node on which none runs.
     Node(Box<WithoutBroker>),
 }
 
-/// What those who scrape are told where a login is needed, and there are no users.
+/// The answer to a scrape where a login is needed, and there are no users.
 const NO_USERS: &str =
     "no broker is running on this node, so prometheus.authentication.enabled cannot authenticate users";
 
@@ -68,18 +68,23 @@ impl Metrics {
     #[must_use]
     pub fn new(service: Arc<Service>, options: MetricsOptions) -> Arc<Metrics> {
         let panics = service.counters.panics.clone();
-        Arc::new(Metrics { told: Told::Broker(service), options, meters: Arc::default(), panics })
+        Arc::new(Metrics { subject: ScrapeSubject::Broker(service), options, meters: Arc::default(), panics })
     }
 
     /// Metrics of a node on which no broker runs.
     #[must_use]
     pub fn without_broker(node: WithoutBroker, options: MetricsOptions) -> Arc<Metrics> {
-        Arc::new(Metrics { told: Told::Node(Box::new(node)), options, meters: Arc::default(), panics: Arc::default() })
+        Arc::new(Metrics {
+            subject: ScrapeSubject::Node(Box::new(node)),
+            options,
+            meters: Arc::default(),
+            panics: Arc::default(),
+        })
     }
 
     /// Whether it is of a node on which no broker runs, which may change.
     pub(crate) fn is_without_broker(&self) -> bool {
-        matches!(self.told, Told::Node(_))
+        matches!(self.subject, ScrapeSubject::Node(_))
     }
 
     /// Answers a request; compressed if it accepts that and the listener does. The order of what is looked at is RabbitMQ's.
@@ -151,9 +156,11 @@ impl Metrics {
 
     fn scrape(&self, counted: Endpoint, shown: Endpoint, filter: Filter) -> Scrape {
         let meters = &self.meters;
-        let service = match &self.told {
-            Told::Broker(service) => service,
-            Told::Node(node) => return Scrape::without_broker((**node).clone(), meters, counted, shown, filter),
+        let service = match &self.subject {
+            ScrapeSubject::Broker(service) => service,
+            ScrapeSubject::Node(node) => {
+                return Scrape::without_broker((**node).clone(), meters, counted, shown, filter);
+            }
         };
         match shown {
             Endpoint::Aggregated | Endpoint::PerObject => Scrape::of_node(service.observed(), meters, counted, shown),
@@ -163,9 +170,9 @@ impl Metrics {
     }
 
     async fn check_login(&self, headers: &HeaderMap, origin: Origin) -> Result<(), Response<AnswerBody>> {
-        let service = match &self.told {
-            Told::Broker(service) => service,
-            Told::Node(_) => return Err(problem_response(&Problem::unavailable(NO_USERS))),
+        let service = match &self.subject {
+            ScrapeSubject::Broker(service) => service,
+            ScrapeSubject::Node(_) => return Err(problem_response(&Problem::unavailable(NO_USERS))),
         };
         let problem = match service.logged_in(headers, origin).await {
             Ok(actor) if is_monitor(&actor.identity) => return Ok(()),

@@ -1,4 +1,4 @@
-//! What the API is told at its start. Where the values come from is the binary's business; the defaults are RabbitMQ's.
+//! The settings of the API. Where the values come from is the binary's business; the defaults are RabbitMQ's.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ pub struct Options {
     pub data_dir: PathBuf,
     /// How much the allocator has of the system, in bytes; None: it does not say.
     pub allocated_len: Option<fn() -> u64>,
-    /// Where connections are served: how much waits there is told.
+    /// Where connections are served: how much waits there is reported.
     pub runtime: Option<Handle>,
     /// How many files the process may have open.
     pub file_limit: Option<u64>,

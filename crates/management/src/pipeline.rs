@@ -39,7 +39,7 @@ use crate::service::Service;
 use crate::unknown;
 use crate::watch;
 
-/// What a caller is told whose change can be gone with this node.
+/// The answer to a caller whose change can be lost with this node.
 const NOT_DURABLE: &str =
     "the node can no longer make changes durable: the requested change may have been made, and may be lost";
 
@@ -51,17 +51,17 @@ impl Service {
         origin: Origin,
     ) -> Response<AnswerBody> {
         match self.begin(request, origin).await {
-            Begun::Answered(response) => response,
-            Begun::Ordered(answering) => answering.await,
+            Reply::Ready(response) => response,
+            Reply::Deferred(answering) => answering.await,
         }
     }
 
     /// The same, where orders to the node are only about to be carried out.
-    pub(crate) async fn begin<B: Body<Data = Bytes>>(self: &Arc<Self>, request: Request<B>, origin: Origin) -> Begun {
+    pub(crate) async fn begin<B: Body<Data = Bytes>>(self: &Arc<Self>, request: Request<B>, origin: Origin) -> Reply {
         let (parts, body) = request.into_parts();
         if head_len(&parts) > HEAD_LEN_MAX {
             let problem = Problem::bare(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
-            return Begun::Answered(problem_response(&problem));
+            return Reply::Ready(problem_response(&problem));
         }
         let (found, problem) = match self.find(parts.uri.path()) {
             Ok(found) => (Some(found), None),
@@ -79,16 +79,16 @@ impl Service {
             (Some(found), _) => self.timed_answer(&parts, body, found, origin).await,
             (None, problem) => {
                 let result = nothing_there(&parts.method, problem.unwrap_or_else(Problem::not_found));
-                (result.map(Done::Answer), None)
+                (result.map(Outcome::Answer), None)
             }
         };
         let result = match result {
-            Ok(Done::Answer(answer)) => Ok(answer),
+            Ok(Outcome::Answer(answer)) => Ok(answer),
             Err(problem) => Err(problem),
-            Ok(Done::Order(order)) => {
+            Ok(Outcome::Order(order)) => {
                 let panics = self.counters.panics.clone();
                 let (of_all, of_others) = (self.options.headers.clone(), self.options.cors.clone());
-                return Begun::Ordered(Box::pin(async move {
+                return Reply::Deferred(Box::pin(async move {
                     let answer = CatchPanic(order).await.unwrap_or_else(|_| {
                         panics.add(1);
                         tracing::error!("cluster command panicked");
@@ -108,7 +108,7 @@ impl Service {
         headers::keep_dialogue_away(response.headers_mut(), &parts.headers);
         headers::add_common(response.headers_mut(), &self.options.headers, allow);
         headers::add_cors(response.headers_mut(), &self.options.cors, &parts.headers, preflight_allow);
-        Begun::Answered(response)
+        Reply::Ready(response)
     }
 
     fn find(&self, path: &str) -> Result<RouteMatch, Problem> {
@@ -132,7 +132,7 @@ impl Service {
         body: B,
         found: RouteMatch,
         origin: Origin,
-    ) -> (Result<Done, Problem>, Option<Sending>) {
+    ) -> (Result<Outcome, Problem>, Option<Sending>) {
         let route = found.route;
         let Some(point) = Verb::of(&parts.method).and_then(|verb| watch::point_of(route, verb)) else {
             return (self.answer(parts, body, found, origin).await, None);
@@ -140,8 +140,8 @@ impl Service {
         let began = Instant::now();
         let (result, call) = self.followed_answer(point, parts, body, found, origin).await;
         let status = match &result {
-            Ok(Done::Answer(answer)) => Some(answer.status),
-            Ok(Done::Order(_)) => None,
+            Ok(Outcome::Answer(answer)) => Some(answer.status),
+            Ok(Outcome::Order(_)) => None,
             Err(problem) => Some(problem.status),
         };
         let sending = status.map(|status| {
@@ -165,7 +165,7 @@ impl Service {
         body: B,
         found: RouteMatch,
         origin: Origin,
-    ) -> (Result<Done, Problem>, Option<PendingAnswer>) {
+    ) -> (Result<Outcome, Problem>, Option<PendingAnswer>) {
         if !trace::is_active() {
             return (self.answer(parts, body, found, origin).await, None);
         }
@@ -175,9 +175,9 @@ impl Service {
                 None => "request".to_owned(),
             },
             arguments: watch::arguments_of(parts, &found),
-            result: |result: &Result<Done, Problem>| match result {
-                Ok(Done::Answer(answer)) => answer.status.as_str().to_owned(),
-                Ok(Done::Order(_)) => "an order".to_owned(),
+            result: |result: &Result<Outcome, Problem>| match result {
+                Ok(Outcome::Answer(answer)) => answer.status.as_str().to_owned(),
+                Ok(Outcome::Order(_)) => "an order".to_owned(),
                 Err(problem) => format!("{} {}", problem.status.as_str(), problem.reason()),
             },
         };
@@ -190,9 +190,9 @@ impl Service {
         body: B,
         found: RouteMatch,
         origin: Origin,
-    ) -> Result<Done, Problem> {
+    ) -> Result<Outcome, Problem> {
         if parts.method == Method::OPTIONS {
-            return Ok(Done::Answer(Answer::empty(StatusCode::OK)));
+            return Ok(Outcome::Answer(Answer::empty(StatusCode::OK)));
         }
         let operation = operation(&parts.method, &found)?;
         let (actor, is_logged_in) = self.actor(operation.role, parts, origin).await?;
@@ -238,7 +238,7 @@ impl Service {
                 }
             }
             Handler::Deferred(handler) => CatchPanic(handler(call)).await,
-            Handler::Ordered(handler) => return handler(call).map(Done::Order),
+            Handler::Ordered(handler) => return handler(call).map(Outcome::Order),
         };
         let answer = answer.unwrap_or_else(|_| {
             // The panic's own text is in the log already.
@@ -246,7 +246,7 @@ impl Service {
             tracing::error!(method = operation.method.name(), path = found.route.path, "request handler panicked");
             Err(Problem::bare(StatusCode::INTERNAL_SERVER_ERROR))
         })?;
-        // A client that is told that something is so finds it so after a crash, also if another client made it so.
+        // What an answer says is so after a crash, too, also if another client made it so.
         let is_change = operation.method != Verb::Get;
         let position = match answer.position.is_empty() && is_change {
             true => self.broker.journal_end(),
@@ -255,7 +255,7 @@ impl Service {
         if !self.broker.until_durable(position).await {
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", NOT_DURABLE));
         }
-        Ok(Done::Answer(answer))
+        Ok(Outcome::Answer(answer))
     }
 
     /// Who asks, and whether it has logged in: what is open to everybody may look different then.
@@ -329,14 +329,14 @@ fn is_known(method: &Method) -> bool {
 }
 
 /// A request that has got as far as a broker is needed.
-pub(crate) enum Begun {
-    Answered(Response<AnswerBody>),
+pub(crate) enum Reply {
+    Ready(Response<AnswerBody>),
     /// The user may order it, and the node carries it out: nothing of the broker is held, which may stop meanwhile.
-    Ordered(Pin<Box<dyn Future<Output = Response<AnswerBody>> + Send>>),
+    Deferred(Pin<Box<dyn Future<Output = Response<AnswerBody>> + Send>>),
 }
 
 /// What a broker has made of a request.
-enum Done {
+enum Outcome {
     Answer(Answer),
     Order(AnswerFuture),
 }

@@ -149,7 +149,7 @@ impl Viewer for Lines {
     }
 }
 
-/// What is told of a session.
+/// The answer of a session.
 pub(crate) struct Feed {
     session: Session,
     lines: Pieces,

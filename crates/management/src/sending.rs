@@ -13,7 +13,7 @@ const MAKING: WaitReason = WaitReason { kind: WaitKind::Task, name: "a piece of 
 const TURN: WaitReason = WaitReason { kind: WaitKind::Task, name: "its turn", threads: &[] };
 const READER: WaitReason = WaitReason { kind: WaitKind::Socket, name: "the reader of the answer", threads: &[] };
 
-/// Where it is kept how answers have gone.
+/// Statistics of the answers that were sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AnswersSent {
     /// The slowest of late.

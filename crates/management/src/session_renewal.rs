@@ -1,4 +1,4 @@
-//! Sessions of users whom a token names: it is renewed before it ends, as long as there is the session.
+//! Sessions of users that a token names: it is renewed before it ends, as long as there is the session.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! How far connections of the HTTP API are stopped: told to them and to streams of events.
+//! How far connections of the HTTP API are stopped: reported to them and to streams of events.
 
 /// How far a stop has got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

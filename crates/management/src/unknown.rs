@@ -6,7 +6,7 @@ use crate::listing::Query;
 use crate::problem::Problem;
 use crate::route::Operation;
 
-/// Checks that an operation knows all that it is told, and is told nothing twice.
+/// Checks that an operation knows all parameters and members of a request, and that none is given twice.
 pub(crate) fn check(operation: &Operation, query: &Query, body: &[u8]) -> Result<(), Problem> {
     let parameters: Vec<&str> = operation.query.iter().flat_map(|group| group.names()).collect();
     let fields: Vec<&str> = operation.body.iter().map(|field| field.name).collect();

@@ -1,7 +1,7 @@
 //! What a document and the broker differ in: what an import would add and change, and what only the broker has. Nothing is changed.
 //!
-//! A value that the document leaves out stays as it is, so it is no difference. Secrets are not shown: of these it is only told that
-//! they differ.
+//! A value that the document leaves out stays as it is, so it is no difference. Of secrets only that they differ is
+//! shown.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -173,7 +173,7 @@ fn global_parameters(broker: &Broker, definitions: &Definitions, found: &mut Dif
     }
 }
 
-/// Passwords of URIs are not shown; where nothing else differs, it is only told that they do.
+/// Passwords of URIs are not shown; where nothing else differs, only that they do is.
 fn vhost_parameters(broker: &Broker, definitions: &Definitions, found: &mut Difference) {
     for entry in definitions.vhost_parameters.iter().flatten() {
         let VhostParameter { vhost, component, name, value } = &**entry;

@@ -153,7 +153,7 @@ impl<'a> TargetVhosts<'a> {
     }
 }
 
-fn told(outcome: Outcome<Changed>) -> Result<Changed, String> {
+fn or_text(outcome: Outcome<Changed>) -> Result<Changed, String> {
     outcome.map_err(|refusal| refusal.text)
 }
 
@@ -162,7 +162,7 @@ fn declare_exchange(rooms: &mut TargetVhosts<'_>, entry: &ExchangeEntry) -> Resu
     if rooms.broker.exchange_type(entry.vhost.as_str(), entry.name.as_str()).is_some() {
         return Ok(Changed::default());
     }
-    told(rooms.enter(&entry.vhost)?.declare_exchange(&requests::exchange(entry)))
+    or_text(rooms.enter(&entry.vhost)?.declare_exchange(&requests::exchange(entry)))
 }
 
 /// A queue that is there stays as it is, whatever the document says of it.
@@ -170,12 +170,12 @@ fn declare_queue(rooms: &mut TargetVhosts<'_>, entry: &QueueEntry) -> Result<Cha
     if rooms.broker.queue_view(entry.vhost.as_str(), entry.name.as_str()).is_some() {
         return Ok(Changed::default());
     }
-    told(rooms.enter(&entry.vhost)?.import_queue(&requests::queue(entry)))
+    or_text(rooms.enter(&entry.vhost)?.import_queue(&requests::queue(entry)))
 }
 
 fn bind(rooms: &mut TargetVhosts<'_>, entry: &BindingEntry) -> Result<Changed, String> {
     if rooms.has_binding(entry) {
         return Ok(Changed::default());
     }
-    told(rooms.enter(&entry.vhost)?.bind(&requests::binding(entry)))
+    or_text(rooms.enter(&entry.vhost)?.bind(&requests::binding(entry)))
 }

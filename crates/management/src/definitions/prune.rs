@@ -76,7 +76,7 @@ struct PruneRun<'a> {
     result: PruneResult,
 }
 
-/// What is gone already is as good as deleted: auto-delete exchanges go with their last binding.
+/// What no longer exists counts as deleted: auto-delete exchanges are deleted with their last binding.
 fn controlled(result: Result<Changed, ControlError>) -> Result<Changed, String> {
     match result {
         Err(ControlError::NotFound(_)) => Ok(Changed::default()),
@@ -85,7 +85,7 @@ fn controlled(result: Result<Changed, ControlError>) -> Result<Changed, String> 
 }
 
 /// The same of what happens inside a vhost.
-fn told(outcome: Outcome<Changed>) -> Result<Changed, String> {
+fn or_text(outcome: Outcome<Changed>) -> Result<Changed, String> {
     match outcome {
         Err(refusal) if refusal.kind == RefusalKind::NotFound => Ok(Changed::default()),
         other => other.map_err(|refusal| refusal.text),
@@ -128,8 +128,8 @@ impl PruneRun<'_> {
         }
         let Some(wanted) = &definitions.vhosts else { return Ok(names) };
         let wanted: HashSet<&VhostName> = wanted.iter().map(|entry| &entry.request.name).collect();
-        let (kept, gone): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| wanted.contains(name));
-        for name in gone {
+        let (kept, deleted): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| wanted.contains(name));
+        for name in deleted {
             let Some(view) = self.broker.vhost_view(name.as_str()) else { continue };
             if let Some(reason) = reason_to_stay(&view) {
                 self.spare("vhosts", name.as_str(), &reason);
@@ -173,7 +173,7 @@ impl PruneRun<'_> {
         let source = ExchangeName::parse(view.source.as_bytes()).map_err(text)?;
         let (routing_key, arguments) = (&view.routing_key, view.arguments.as_table());
         let request = BindingRequest { source: &source, destination, routing_key, arguments };
-        told(self.rooms.enter(vhost)?.unbind(&request))
+        or_text(self.rooms.enter(vhost)?.unbind(&request))
     }
 
     fn queues(&mut self, definitions: &Definitions, vhost: &VhostName) -> Result<(), DefinitionsError> {
@@ -186,7 +186,7 @@ impl PruneRun<'_> {
                 continue;
             }
             self.delete("queues", format!("{vhost}: {name}"), |own| {
-                told(own.rooms.enter(vhost)?.delete_queue(&name, false, false))
+                or_text(own.rooms.enter(vhost)?.delete_queue(&name, false, false))
             })?;
         }
         Ok(())
@@ -202,7 +202,7 @@ impl PruneRun<'_> {
                 continue;
             }
             self.delete("exchanges", format!("{vhost}: {name}"), |own| {
-                told(own.rooms.enter(vhost)?.delete_exchange(&name, false))
+                or_text(own.rooms.enter(vhost)?.delete_exchange(&name, false))
             })?;
         }
         Ok(())

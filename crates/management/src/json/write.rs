@@ -114,7 +114,7 @@ impl Object<'_> {
         self.cell_of(name, "", wanted)
     }
 
-    /// The place of what is told about a number beside it: a member with its name and `_details`.
+    /// The place of the details of a number: a member with its name and `_details`.
     pub(crate) fn details<'b>(&'b mut self, name: &'b str) -> Cell<'b> {
         let wanted = self.wanted.of_details(name);
         self.cell_of(name, DETAILS, wanted)

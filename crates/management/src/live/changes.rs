@@ -1,4 +1,4 @@
-//! What comes and goes: which events of the broker's are told, and to whom.
+//! Which events of the broker are sent, and to which users.
 
 use broker::Event;
 
@@ -40,7 +40,7 @@ const SUBJECTS: [(&str, Subject); 15] = [
     ("user.limits.", Subject::Users),
 ];
 
-/// None: it is not told.
+/// None: it is not sent.
 pub(super) fn subject(name: &str) -> Option<Subject> {
     if matches!(name, "user.created" | "user.deleted") {
         return Some(Subject::Users);

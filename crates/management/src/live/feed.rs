@@ -33,20 +33,20 @@ pub(crate) struct Feed {
     changes: Option<Subscription>,
     /// None: no alerts are wanted.
     alerts: Option<Subscription>,
-    /// Whether what fires from the beginning has been told.
-    has_told_alerts: bool,
+    /// Whether the alerts that fired from the beginning have been sent.
+    has_sent_alerts: bool,
     /// None: nothing of the audit log is wanted.
     audit: Option<Subscription>,
-    /// The number of the last line of the log that there is nothing to tell of any more.
+    /// The number of the last line of the log that needs no event any longer.
     last_line: u64,
     log_looks: Interval,
     connections: WatchedConnections,
     looks: Interval,
-    /// When something is to be said even if there is nothing to tell.
+    /// When a comment is sent even if there is no event.
     beat_at: Instant,
     stage: Option<watch::Receiver<Stage>>,
-    /// Objects of which it was told that they are not there.
-    gone: HashSet<String>,
+    /// Objects that were reported as missing.
+    reported_missing: HashSet<String>,
     last_id: u64,
     has_ended: bool,
     _place: FeedSlot,
@@ -65,7 +65,7 @@ enum Wakeup {
 }
 
 impl Feed {
-    /// A feed for a viewer whose rights have been checked. What happens from here on is told.
+    /// A feed for a viewer whose rights have been checked. What happens from here on is sent.
     pub(crate) async fn open(service: Arc<Service>, mut viewer: Viewer, wanted: FeedRequest, place: FeedSlot) -> Feed {
         let changes = wanted.has_changes.then(|| service.broker.subscribe(changes::is_change));
         if changes.is_some() {
@@ -85,7 +85,7 @@ impl Feed {
             wanted,
             changes,
             alerts,
-            has_told_alerts: false,
+            has_sent_alerts: false,
             audit,
             last_line,
             log_looks,
@@ -93,7 +93,7 @@ impl Feed {
             looks,
             beat_at: Instant::now() + LIVE_HEARTBEAT_INTERVAL,
             stage,
-            gone: HashSet::new(),
+            reported_missing: HashSet::new(),
             last_id: 0,
             has_ended: false,
             _place: place,
@@ -127,10 +127,10 @@ impl Feed {
                 }
                 Wakeup::Beat => out.extend_from_slice(b":\n\n"),
                 Wakeup::Look(due) => self.look(due, &mut out),
-                Wakeup::Change(followed) => self.tell_changes(followed, &mut out).await,
-                Wakeup::Alert(followed) => self.tell_alert(&followed, &mut out),
-                Wakeup::Audit(followed) => self.tell_audit(followed, &mut out),
-                Wakeup::Log => self.tell_lines(&mut out),
+                Wakeup::Change(followed) => self.write_changes(followed, &mut out).await,
+                Wakeup::Alert(followed) => self.write_alert(&followed, &mut out),
+                Wakeup::Audit(followed) => self.write_audit(followed, &mut out),
+                Wakeup::Log => self.write_lines(&mut out),
             }
         }
         self.beat_at = Instant::now() + LIVE_HEARTBEAT_INTERVAL;
@@ -139,12 +139,12 @@ impl Feed {
 
     async fn wakeup(&mut self) -> Wakeup {
         let has_looks = self.wanted.look_len() > 0;
-        let (has_log, has_news) = (self.wanted.has_log, self.wanted.has_alerts && !self.has_told_alerts);
+        let (has_log, has_news) = (self.wanted.has_log, self.wanted.has_alerts && !self.has_sent_alerts);
         tokio::select! {
             biased;
             () = stopping(self.stage.as_mut()) => Wakeup::Stop,
             due = self.looks.tick(), if has_looks => Wakeup::Look(due),
-            // What fires is told before what changes of it.
+            // What fires is sent before what changes of it.
             () = std::future::ready(()), if has_news => Wakeup::Alert(Followed::Missed(0)),
             followed = next_change(self.changes.as_mut()) => Wakeup::Change(followed),
             followed = next_change(self.alerts.as_mut()) => Wakeup::Alert(followed),
@@ -171,15 +171,15 @@ impl Feed {
             self.write(out, "rates", |members| numbers::write_node(&service, members));
         }
         for name in self.wanted.vhosts.clone() {
-            self.tell_object(out, "vhost", &name, None, |members| numbers::write_vhost(&service, &name, members));
+            self.write_object(out, "vhost", &name, None, |members| numbers::write_vhost(&service, &name, members));
         }
         for (vhost, name) in self.wanted.queues.clone() {
-            self.tell_object(out, "queue", &name, Some(&vhost), |members| {
+            self.write_object(out, "queue", &name, Some(&vhost), |members| {
                 numbers::write_queue(&service, &vhost, &name, members)
             });
         }
         for (vhost, name) in self.wanted.exchanges.clone() {
-            self.tell_object(out, "exchange", &name, Some(&vhost), |members| {
+            self.write_object(out, "exchange", &name, Some(&vhost), |members| {
                 numbers::write_exchange(&service, &vhost, &name, members)
             });
         }
@@ -195,22 +195,22 @@ impl Feed {
         for name in connections {
             let view = self.connections.find(&service.broker, &name);
             let view = view.filter(|view| self.viewer.sees_connection(view));
-            self.tell_object(out, "connection", &name, None, |members| {
+            self.write_object(out, "connection", &name, None, |members| {
                 view.map(|view| numbers::write_connection(service, &view, members)).is_some()
             });
         }
         for name in channels {
             let view = self.connections.find_channel(&service.broker, &name);
             let view = view.filter(|view| self.viewer.sees_connection(&view.connection));
-            self.tell_object(out, "channel", &name, None, |members| {
+            self.write_object(out, "channel", &name, None, |members| {
                 view.map(|view| numbers::write_channel(service, &view, members)).is_some()
             });
         }
     }
 
-    /// Tells what fires, at first, and then what has changed.
-    fn tell_alert(&mut self, followed: &Followed, out: &mut Vec<u8>) {
-        if !std::mem::replace(&mut self.has_told_alerts, true) {
+    /// Writes what fires, at first, and then what has changed.
+    fn write_alert(&mut self, followed: &Followed, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.has_sent_alerts, true) {
             let firing = self.service.alerting().map(|alerting| firing(&alerting.snapshot())).unwrap_or_default();
             self.write(out, "alerts", |members| {
                 members.cell("firing").list(firing, |alert, writer| writer.value(&Value::Object(alert)));
@@ -223,8 +223,8 @@ impl Feed {
         }
     }
 
-    /// Tells of deeds, as many of them as make one piece.
-    fn tell_audit(&mut self, first: Followed, out: &mut Vec<u8>) {
+    /// Writes what users did, as many of them as make one piece.
+    fn write_audit(&mut self, first: Followed, out: &mut Vec<u8>) {
         let mut next = Some(first);
         while let Some(followed) = next {
             match followed {
@@ -239,13 +239,13 @@ impl Feed {
         }
     }
 
-    /// Whether something was logged that has not been told.
+    /// Whether something was logged that has not been sent.
     fn has_lines(&self) -> bool {
         self.service.process().is_some_and(|process| process.recent_lines().last_id() > self.last_line)
     }
 
-    /// Tells lines of the log, as many of them as make one piece: the next ones come with the next look.
-    fn tell_lines(&mut self, out: &mut Vec<u8>) {
+    /// Writes lines of the log, as many of them as make one piece: the next ones come with the next look.
+    fn write_lines(&mut self, out: &mut Vec<u8>) {
         let Some(process) = self.service.process().cloned() else { return };
         for (id, line) in process.recent_lines().after(self.last_line) {
             let missed_count = id - self.last_line - 1;
@@ -260,8 +260,8 @@ impl Feed {
         }
     }
 
-    /// Tells of an object, or once that it is not there.
-    fn tell_object(
+    /// Writes an object, or once that it does not exist.
+    fn write_object(
         &mut self,
         out: &mut Vec<u8>,
         kind: &'static str,
@@ -274,12 +274,12 @@ impl Feed {
         let mut is_there = false;
         self.write(out, kind, |members| is_there = write(members));
         if is_there {
-            self.gone.remove(&key);
+            self.reported_missing.remove(&key);
             return;
         }
         out.truncate(start);
         self.last_id = last_id;
-        if self.gone.insert(key) {
+        if self.reported_missing.insert(key) {
             self.write(out, "gone", |members| {
                 members.cell("kind").text(kind);
                 if let Some(vhost) = vhost {
@@ -290,8 +290,8 @@ impl Feed {
         }
     }
 
-    /// Tells what has happened, as much of it as makes one piece.
-    async fn tell_changes(&mut self, first: Followed, out: &mut Vec<u8>) {
+    /// Writes what has happened, as much of it as makes one piece.
+    async fn write_changes(&mut self, first: Followed, out: &mut Vec<u8>) {
         let mut next = Some(first);
         while let Some(followed) = next {
             match followed {
@@ -326,7 +326,7 @@ fn firing(snapshot: &AlertSnapshot) -> Vec<Map<String, Value>> {
 /// Ready when the server stops; never where there is none.
 async fn stopping(stage: Option<&mut watch::Receiver<Stage>>) {
     match stage {
-        // An error means that the server is gone.
+        // An error means that the server has stopped.
         Some(stage) => drop(stage.wait_for(|stage| *stage >= Stage::Stopping).await),
         None => std::future::pending().await,
     }

@@ -1,4 +1,4 @@
-//! What a request asks to be told, and how often.
+//! What a request asks for, and how often.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ impl FeedRequest {
         Ok(wanted)
     }
 
-    /// None: that is nothing that can be told.
+    /// None: there is no such event.
     fn add(&mut self, word: &str) -> Option<()> {
         match word.split_once(':') {
             None => match word.trim_end() {

@@ -1,4 +1,4 @@
-//! What goes on, told while it goes on: server-sent events at `/api/live`.
+//! What happens, sent while it happens: server-sent events at `/api/live`.
 //!
 //! ```text
 //!  events of the broker ─► subscription (bounded) ─┐
@@ -7,7 +7,7 @@
 //!
 //! - `feed_request`: what a request asks for. `places`: how many there may be, and whose.
 //!   `viewer`: what its user may see, checked again and again.
-//! - `numbers`, `changes`: what is told, `watched_connections` of which connections. `feed`: when it is told.
+//! - `numbers`, `changes`: what is sent, `watched_connections` of which connections. `feed`: when it is sent.
 //!
 //! A feed is made as it is read: one that is not read makes nothing, holds nothing but what its subscription keeps, and is told
 //! afterwards how much it has missed.

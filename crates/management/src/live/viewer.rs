@@ -18,7 +18,7 @@ use crate::tags::{check_management, is_administrator, is_monitor};
 /// A right that the user does not have, or not any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LostRight {
-    /// The user is gone, or the login has expired.
+    /// The user was deleted, or the login has expired.
     Login,
     /// To use the API.
     Management,
@@ -50,7 +50,7 @@ impl LostRight {
             LostRight::Monitoring => Problem::not_authorised("Not monitor user"),
             LostRight::Administrator => Problem::not_authorised("Not administrator user"),
             LostRight::Vhost(name) => {
-                // Who may not enter is not told whether it is there.
+                // A user that may not enter it must not learn whether it exists.
                 let reason = format!("no vhost '{name}', or no access to it");
                 Problem::new(StatusCode::NOT_FOUND, "not_found", reason)
             }
@@ -65,7 +65,7 @@ pub(crate) struct Viewer {
     checked_at: Instant,
     /// Whether it may be in a vhost, as far as that was asked since the last check.
     decided: HashMap<String, bool>,
-    /// Where it was let in at last: who is told of the last of a vhost cannot be asked for any more.
+    /// Where it was let in at last: of the last events of a vhost this can no longer be asked.
     entered: HashSet<String>,
 }
 
@@ -106,7 +106,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// One that is gone is no right that is lost.
+    /// A deleted vhost is no right that is lost.
     async fn check_vhost(&mut self, vhost: &str) -> Result<(), LostRight> {
         if !self.broker.has_vhost(vhost) || self.enters(vhost).await {
             Ok(())
@@ -115,14 +115,14 @@ impl Viewer {
         }
     }
 
-    /// Looks where it may be, so that it can be told when that goes.
+    /// Looks where it may be, so that it gets the events of what is deleted there.
     pub(crate) async fn look_around(&mut self) {
         for vhost in self.broker.vhost_names() {
             self.enters(vhost.as_str()).await;
         }
     }
 
-    /// Whether it may be told of an event.
+    /// Whether it may see an event.
     pub(crate) async fn sees(&mut self, event: &Event) -> bool {
         let Some(subject) = changes::subject(event.name) else { return false };
         if changes::goes_with_its_vhost(event) {
@@ -143,7 +143,7 @@ impl Viewer {
         }
     }
 
-    /// Whether it may be told of a connection: its own user may, and monitoring users.
+    /// Whether it may see a connection: its own user may, and monitoring users.
     pub(crate) fn sees_connection(&self, connection: &ConnectionView) -> bool {
         let identity = &self.context.actor.identity;
         is_monitor(identity) || connection.opened().is_some_and(|opened| opened.user == identity.name())

@@ -1,4 +1,4 @@
-//! Alerts: what fires, what has fired, by which rules, and who is told. RabbitMQ has none of this.
+//! Alerts: what fires, what has fired, by which rules, and which webhooks are notified. RabbitMQ has none of this.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -266,7 +266,7 @@ fn shown_rule(entry: &RuleSetEntry, webhooks: &BTreeSet<String>, last: &AlertSna
     Value::Object(shown)
 }
 
-/// What is wrong with a rule that names a webhook that cannot be told.
+/// What is wrong with a rule that names a webhook that cannot be notified.
 fn missing_webhook(rule: &Rule, webhooks: &BTreeSet<String>) -> Option<String> {
     let missing = rule.webhooks.iter().find(|name| !webhooks.contains(&***name));
     missing.map(|name| format!("no webhook '{name}'"))

@@ -44,7 +44,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-/// A channel, and how much of it is told.
+/// A channel, and how much of it is shown.
 pub(super) struct Row {
     view: ChannelView,
     /// The name of its connection, and its own: each is made once.

@@ -61,7 +61,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-/// A connection, and how much of it is told.
+/// A connection, and how much of it is shown.
 struct Row {
     view: ConnectionView,
     /// Made once: it is put together from addresses.
@@ -259,7 +259,7 @@ fn reason(headers: &HeaderMap) -> String {
     given.unwrap_or(REASON).chars().filter(|char| !char.is_control()).take(REASON_LEN_MAX).collect()
 }
 
-/// Characters of a reason that a client is told.
+/// Characters of a reason that a client gets.
 const REASON_LEN_MAX: usize = 200;
 
 fn close(call: &Call) -> Result<Answer, Problem> {

@@ -156,7 +156,7 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
     let pruned = match call.query.get("prune") {
         Some("dry-run") => {
             check(call.broker(), &mut definitions, scope, unsupported)?;
-            return Ok(told(&prune(call.broker(), call.actor(), &definitions, scope, true)?, true));
+            return Ok(answer_pruned(&prune(call.broker(), call.actor(), &definitions, scope, true)?, true));
         }
         Some("true") => true,
         None | Some("false") => false,
@@ -178,11 +178,11 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
             let pruned = pruned.map_err(|DefinitionsError(reason)| {
                 Problem::bad_request(format!("{reason} The whole document has been imported."))
             })?;
-            let mut answer = told(&pruned, false);
+            let mut answer = answer_pruned(&pruned, false);
             answer.position = pruned.position;
             answer
         }
-        false if unsupported == Unsupported::LeftOut => told_left_out(&imported.left_out),
+        false if unsupported == Unsupported::LeftOut => answer_left_out(&imported.left_out),
         false => Answer::no_content(),
     };
     answer.position.add(imported.position);
@@ -196,13 +196,13 @@ fn differing(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
     Ok(Answer::json(difference.to_json().to_string().into_bytes()))
 }
 
-fn told_left_out(left_out: &[String]) -> Answer {
+fn answer_left_out(left_out: &[String]) -> Answer {
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| members.cell("left_out").texts(left_out.iter().map(String::as_str)));
     Answer::json(out)
 }
 
-fn told(pruned: &PruneResult, is_dry_run: bool) -> Answer {
+fn answer_pruned(pruned: &PruneResult, is_dry_run: bool) -> Answer {
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| {
         members.cell("dry_run").bool(is_dry_run);

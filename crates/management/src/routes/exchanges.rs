@@ -51,7 +51,7 @@ const FACTS: &[Field] = &[
     Field::optional("arguments", Object, "The arguments."),
 ];
 
-/// An exchange, and whether it is told what comes and goes by others.
+/// An exchange, and whether its publishers and targets are shown.
 struct Row {
     view: ExchangeView,
     has_neighbours: bool,

@@ -108,7 +108,7 @@ fn alarms(call: &Call) -> Result<Answer, Problem> {
     let mut on = listed(call.service.node(), call.broker().alarms());
     let peers = call.broker().peer_alarms();
     on.extend(peers.iter().flat_map(|peer| listed(&peer.node, peer.alarms)));
-    Ok(told(on))
+    Ok(alarms_answer(on))
 }
 
 /// Of the node that was asked.
@@ -121,7 +121,7 @@ fn local_alarms(call: &Call) -> Result<Answer, Problem> {
             peers.into_iter().find(|peer| peer.node == node).map_or_else(Alarms::default, |peer| peer.alarms)
         }
     };
-    Ok(told(listed(node, alarms)))
+    Ok(alarms_answer(listed(node, alarms)))
 }
 
 fn listed(node: &str, alarms: Alarms) -> Vec<Value> {
@@ -129,7 +129,7 @@ fn listed(node: &str, alarms: Alarms) -> Vec<Value> {
     on.map(|(resource, _)| json!({"node": node, "resource": resource})).collect()
 }
 
-fn told(on: Vec<Value>) -> Answer {
+fn alarms_answer(on: Vec<Value>) -> Answer {
     match on.is_empty() {
         true => passed(Map::new()),
         false => failed("There are alarms in effect in the cluster", members(json!({"alarms": on}))),
@@ -303,7 +303,7 @@ pub(crate) fn refused(reason: &str) -> Answer {
 pub(crate) fn without_broker(path: &str, view: &ClusterView, alarms: Alarms, listeners: &[ListenerInfo]) -> Answer {
     let (node, cluster) = (view.own.as_str(), Some(view).filter(|view| view.cluster.is_some()));
     match path {
-        LOCAL_ALARMS => return told(listed(node, alarms)),
+        LOCAL_ALARMS => return alarms_answer(listed(node, alarms)),
         // One that is still on its way into a cluster is not what an upgrade waits for.
         QUORUM_CRITICAL if cluster.is_some() || view.waiting.is_none() => return quorum_critical_of(cluster, node),
         _ => {}

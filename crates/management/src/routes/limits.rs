@@ -120,8 +120,8 @@ fn put_of_vhost(call: &Call) -> Result<Answer, Problem> {
     let mut limits = call.broker().vhost_view(call.vhost()).ok_or_else(nowhere)?.facts.limits;
     let name = call.argument("name");
     let of_limits = |text: String| Problem::validation_failed(&text);
-    let value = value(call).map_err(|error| error.told(name, "limits", of_limits))?;
-    limits.set(name, value).map_err(|error| InvalidLimit::Limit(error).told(name, "limits", of_limits))?;
+    let value = value(call).map_err(|error| error.into_problem(name, "limits", of_limits))?;
+    limits.set(name, value).map_err(|error| InvalidLimit::Limit(error).into_problem(name, "limits", of_limits))?;
     Ok(Answer::done(&call.broker().set_vhost_limits(call.actor(), call.vhost(), |own| *own = limits)?))
 }
 
@@ -136,14 +136,14 @@ fn delete_of_vhost(call: &Call) -> Result<Answer, Problem> {
 fn put_of_user(call: &Call) -> Result<Answer, Problem> {
     let name = call.argument("name");
     let user = call.argument("user");
-    let value = value(call).map_err(|error| error.told(name, "user-limits", Problem::bad_request))?;
+    let value = value(call).map_err(|error| error.into_problem(name, "user-limits", Problem::bad_request))?;
     let Some(found) = call.broker().user(user) else {
         return Err(Problem::bad_request(serde_json::json!(["no_such_user", user])));
     };
     let mut limits = found.limits;
     limits
         .set(name, value)
-        .map_err(|error| InvalidLimit::Limit(error).told(name, "user-limits", Problem::bad_request))?;
+        .map_err(|error| InvalidLimit::Limit(error).into_problem(name, "user-limits", Problem::bad_request))?;
     Ok(Answer::done(&call.broker().set_user_limits(call.actor(), user, |own| *own = limits)?))
 }
 
@@ -164,7 +164,7 @@ enum InvalidLimit {
 }
 
 impl InvalidLimit {
-    fn told(self, name: &str, of: &str, problem: impl Fn(String) -> Problem) -> Problem {
+    fn into_problem(self, name: &str, of: &str, problem: impl Fn(String) -> Problem) -> Problem {
         match self {
             InvalidLimit::Body(body) => body,
             InvalidLimit::NotANumber(value) => {

@@ -6,7 +6,7 @@ use observe::Search;
 use super::audit::pattern_of;
 use super::process::REFUSALS;
 use crate::answer::Answer;
-use crate::inside::Inside;
+use crate::introspection::Introspection;
 use crate::json::{Object, Writer};
 use crate::listing::Query;
 use crate::problem::Problem;
@@ -20,7 +20,7 @@ pub(super) static ROUTES: &[Route] = &[at(
     LOG,
     &[Operation::get(
         Administrator,
-        |call| log(&Inside::of(call)),
+        |call| log(&Introspection::of(call)),
         "Returns the last lines of this process's log, the oldest first.",
         Shape::Object(&[
             Field::required("node", Text, "The node that answered."),
@@ -125,8 +125,8 @@ impl Filter {
     }
 }
 
-pub(crate) fn log(inside: &Inside) -> Result<Answer, Problem> {
-    let query = &inside.query;
+pub(crate) fn log(introspection: &Introspection) -> Result<Answer, Problem> {
+    let query = &introspection.query;
     let count = match query.get("lines").map(str::parse) {
         None => LINE_COUNT_MAX,
         Some(Ok(count @ 1..=LINE_COUNT_MAX)) => count,
@@ -138,14 +138,14 @@ pub(crate) fn log(inside: &Inside) -> Result<Answer, Problem> {
         Some(other) => return Err(Problem::bad_request(format!("format must be json, not '{other}'"))),
     };
     let filter = Filter::parse(query)?;
-    let recent = inside.process()?.recent_lines();
+    let recent = introspection.process()?.recent_lines();
     let last_id = recent.last_id();
     let mut lines = recent.after(filter.after);
     lines.retain(|(_, line)| filter.wants(line));
     lines.drain(..lines.len().saturating_sub(count));
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| {
-        members.cell("node").text(&inside.node);
+        members.cell("node").text(&introspection.node);
         if is_json {
             members.cell("last_id").int(last_id);
             members

@@ -75,7 +75,7 @@ const MEMORY: Shape = Shape::Object(&[Field::required(
 
 const TABLES: Shape = Shape::Object(&[Field::required("ets_tables_memory", Text, "`no_tables`.")]);
 
-/// A node, and how much of it is told.
+/// A node, and how much of it is shown.
 struct Row {
     name: String,
     /// Its part in the cluster; None: it is alone.
@@ -94,7 +94,7 @@ struct Row {
 }
 
 impl Row {
-    /// One of the counts of what has come and gone.
+    /// One of the counts of what was opened and closed, or created and deleted.
     fn churn(&self, cell: Cell<'_>, name: &str) {
         if self.figures.is_some() {
             cell.int(self.stats(None).count(&[name]));

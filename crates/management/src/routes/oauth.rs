@@ -1,4 +1,4 @@
-//! The console's login by OAuth 2, and what a page is told of ways to log in.
+//! The console's login by OAuth 2, and what a page learns of ways to log in.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

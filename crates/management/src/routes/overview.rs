@@ -110,7 +110,7 @@ pub fn http_contexts<'a>(listeners: &'a [ListenerInfo], prefix: &'a str) -> impl
     })
 }
 
-/// What of the node's numbers has come and gone.
+/// The node's counts of what was opened and closed, or created and deleted.
 pub(crate) const CHURN: [&str; 7] = [
     "connection_created",
     "connection_closed",
@@ -121,7 +121,7 @@ pub(crate) const CHURN: [&str; 7] = [
     "queue_deleted",
 ];
 
-/// What has come and gone, and how fast.
+/// What was opened and closed, or created and deleted, and how fast.
 fn write_churn(call: &Call, members: &mut Object<'_>) {
     let (broker, ranges) = (call.broker(), call.ranges());
     let numbers = broker.node_numbers();

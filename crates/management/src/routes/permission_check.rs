@@ -55,7 +55,7 @@ async fn check(call: Call) -> Result<Answer, Problem> {
     let actor = actor(&call).await?;
     let access = call.broker().open_vhost(&actor, vhost).ok_or_else(Problem::not_found)?;
     let checked = inspect(&access, &rights).await;
-    // Who may not enter a vhost is not told whether it is there, nor what is in it.
+    // A user that may not enter a vhost must not learn whether it exists, nor what is in it.
     let is_inside = checked.first().is_some_and(|(_, entered)| entered.is_allowed);
     if !is_inside && !is_administrator(call.identity()) {
         return Err(Problem::not_found());

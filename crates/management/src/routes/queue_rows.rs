@@ -21,7 +21,7 @@ use crate::service::Service;
 use crate::statistics::{Ranges, Stats, rfc3339, wants_samples, write_histogram};
 use observe::shown_capacity;
 
-/// A queue, and how much of it is told.
+/// A queue, and how much of it is shown.
 pub(super) struct Row {
     pub(super) view: QueueView,
     level: Level,
@@ -31,7 +31,7 @@ pub(super) struct Row {
     set_aside: OnceCell<SetAsideView>,
 }
 
-/// How much is told of a queue.
+/// How much is shown of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// What it is, and the three totals of its messages.
@@ -355,7 +355,7 @@ pub(super) static TABLE: Table<Row, Service> = Table {
     name: |row| row.name().into(),
 };
 
-/// How much a request wants to be told, where it could be told `most`.
+/// How much a request wants to have shown, of at most `most`.
 pub(super) fn level(call: &Call, most: Level) -> Level {
     let options = &call.service.options;
     let is_on = |name, option| option || call.query.is_true(name);

@@ -81,7 +81,7 @@ fn status(call: &Call) -> Result<Answer, Problem> {
         Writer::new(&mut out).list(&cluster.members, |member, writer| write_member(member, cluster.term, writer));
         return Ok(Answer::json(out));
     }
-    // One journal is for all queues: none has a log of its own whose indices could be told.
+    // One journal is for all queues: none has a log of its own whose indices could be shown.
     Writer::new(&mut out).list([call.service.node()], |node, writer| {
         writer.object(|members| {
             members.cell("Node Name").text(node);

@@ -1,4 +1,4 @@
-//! What a request of our own says, in its query or in its body. What is wrong with it is told in a sentence; RabbitMQ's routes have
+//! What a request of our own says, in its query or in its body. What is wrong with it is answered in a sentence; RabbitMQ's routes have
 //! RabbitMQ's words.
 
 use std::ops::RangeInclusive;

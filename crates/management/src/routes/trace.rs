@@ -12,7 +12,7 @@ use telemetry::trace::{
 use super::request_params::RequestParams as _;
 
 use crate::answer::Answer;
-use crate::inside::Inside;
+use crate::introspection::Introspection;
 use crate::limits::OBSERVER_COUNT_MAX;
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, List, Text};
@@ -34,7 +34,7 @@ pub(super) static ROUTES: &[Route] = &[
         POINTS,
         &[Operation::get(
             Administrator,
-            |call| points(&Inside::of(call)),
+            |call| points(&Introspection::of(call)),
             "Lists the functions that can be traced: `name`, `arguments` and what it is `about`.",
             Shape::List,
         )
@@ -44,7 +44,7 @@ pub(super) static ROUTES: &[Route] = &[
         SESSIONS,
         &[Operation::get(
             Administrator,
-            |call| sessions(&Inside::of(call)),
+            |call| sessions(&Introspection::of(call)),
             "Returns the number of running traces and profiles.",
             Shape::Object(&[
                 Field::required("node", Text, "The node that answered."),
@@ -57,7 +57,7 @@ pub(super) static ROUTES: &[Route] = &[
         SESSION,
         &[Operation::delete(
             Administrator,
-            |call| end_session(&Inside::of(call)),
+            |call| end_session(&Introspection::of(call)),
             "Ends the trace or profile whose parameter `session` has this name. The response of the trace or profile reports how it \
              ended.",
         )],
@@ -66,7 +66,7 @@ pub(super) static ROUTES: &[Route] = &[
         CALLS,
         &[Operation::get(
             Administrator,
-            |call| calls(&Inside::of(call)),
+            |call| calls(&Introspection::of(call)),
             "Streams the calls of matching functions as lines of JSON, until a limit is reached or the client or the broker closes the \
              stream.",
             Shape::Page(JSON_LINES),
@@ -91,7 +91,7 @@ pub(super) static ROUTES: &[Route] = &[
         WALL,
         &[Operation::get(
             Administrator,
-            |call| wall(&Inside::of(call)),
+            |call| wall(&Introspection::of(call)),
             "Follows the calls of matching functions for some seconds, and returns a tree of their durations. The response is lines of \
              JSON; the last line that is not empty contains the tree.",
             Shape::Page(JSON_LINES),
@@ -105,7 +105,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[
             Operation::get(
                 Administrator,
-                |call| flight_recorder(&Inside::of(call)),
+                |call| flight_recorder(&Introspection::of(call)),
                 "Returns whether the flight recorder is running, and its saved recordings.",
                 Shape::Object(&[
                     Field::required("node", Text, "The node that answered."),
@@ -129,7 +129,7 @@ pub(super) static ROUTES: &[Route] = &[
                     ),
                 ],
             )
-            .later(|call| Box::pin(async move { switch_recorder(&Inside::of(&call)) }) as AnswerFuture)
+            .later(|call| Box::pin(async move { switch_recorder(&Introspection::of(&call)) }) as AnswerFuture)
             .answers(Shape::NoContent),
         ],
     ),
@@ -137,7 +137,7 @@ pub(super) static ROUTES: &[Route] = &[
         RECORDING,
         &[Operation::get(
             Administrator,
-            |call| recording(&Inside::of(call)),
+            |call| recording(&Introspection::of(call)),
             "Returns the current content of the flight recorder, as JSON for Perfetto and Chrome.",
             Shape::Page("application/json"),
         )
@@ -147,7 +147,7 @@ pub(super) static ROUTES: &[Route] = &[
         SAVED_RECORDING,
         &[Operation::get(
             Administrator,
-            |call| saved_recording(&Inside::of(call)),
+            |call| saved_recording(&Introspection::of(call)),
             "Returns a saved recording, as JSON for Perfetto and Chrome.",
             Shape::Page("application/json"),
         )],
@@ -164,8 +164,8 @@ const SECONDS_MAX: u64 = 300;
 /// The most bytes of a body that a trace of calls shows.
 const BODY_LEN_MAX: u64 = 4_096;
 
-fn pattern(inside: &Inside) -> Result<Pattern, Problem> {
-    match inside.query.get("pattern").map(str::trim) {
+fn pattern(introspection: &Introspection) -> Result<Pattern, Problem> {
+    match introspection.query.get("pattern").map(str::trim) {
         None | Some("") => {
             Err(Problem::bad_request("a pattern is required: names of functions, in which * stands for any text"))
         }
@@ -180,18 +180,20 @@ fn refused(error: &OpenError) -> Problem {
     }
 }
 
-pub(crate) fn end_session(inside: &Inside) -> Result<Answer, Problem> {
-    let name = inside.arguments.get("name").unwrap_or_default();
-    if inside.places.end(name) {
+pub(crate) fn end_session(introspection: &Introspection) -> Result<Answer, Problem> {
+    let name = introspection.arguments.get("name").unwrap_or_default();
+    if introspection.places.end(name) {
         return Ok(Answer::no_content());
     }
-    let reason =
-        format!("the node {} has no session '{name}': it has ended, or was started on another node", inside.node);
+    let reason = format!(
+        "the node {} has no session '{name}': it has ended, or was started on another node",
+        introspection.node
+    );
     Err(Problem::new(StatusCode::NOT_FOUND, "not_found", reason))
 }
 
-pub(crate) fn points(inside: &Inside) -> Result<Answer, Problem> {
-    let pattern = Pattern::new(inside.query.get("pattern").unwrap_or("*"));
+pub(crate) fn points(introspection: &Introspection) -> Result<Answer, Problem> {
+    let pattern = Pattern::new(introspection.query.get("pattern").unwrap_or("*"));
     let points = trace::points().into_iter().filter(|point| pattern.matches(point.name()));
     let shown: Vec<Value> = points
         .map(|point| json!({"name": point.name(), "arguments": point.arguments(), "about": point.about()}))
@@ -199,54 +201,55 @@ pub(crate) fn points(inside: &Inside) -> Result<Answer, Problem> {
     Ok(Answer::json(Value::from(shown).to_string().into_bytes()))
 }
 
-pub(crate) fn sessions(inside: &Inside) -> Result<Answer, Problem> {
-    let shown = json!({"node": inside.node, "count": inside.places.taken_count(), "max": OBSERVER_COUNT_MAX});
+pub(crate) fn sessions(introspection: &Introspection) -> Result<Answer, Problem> {
+    let shown =
+        json!({"node": introspection.node, "count": introspection.places.taken_count(), "max": OBSERVER_COUNT_MAX});
     Ok(Answer::json(shown.to_string().into_bytes()))
 }
 
-pub(crate) fn calls(inside: &Inside) -> Result<Answer, Problem> {
+pub(crate) fn calls(introspection: &Introspection) -> Result<Answer, Problem> {
     let limit = Limit {
-        per_s: match inside.query.get("rate") {
+        per_s: match introspection.query.get("rate") {
             // A number of calls is a limit of its own: as many are seen, however fast they come.
-            None if inside.query.get("max").is_none() => Limit::default().per_s,
+            None if introspection.query.get("max").is_none() => Limit::default().per_s,
             None | Some("none") => None,
-            Some(_) => inside.query.number_in("rate", 1..=u64::MAX)?,
+            Some(_) => introspection.query.number_in("rate", 1..=u64::MAX)?,
         },
-        total: inside.query.number_in("max", 1..=u64::MAX)?.unwrap_or(Limit::default().total),
+        total: introspection.query.number_in("max", 1..=u64::MAX)?.unwrap_or(Limit::default().total),
     };
-    let conditions = inside.query.all("where").map(|text| {
+    let conditions = introspection.query.all("where").map(|text| {
         let refused = || {
             Problem::bad_request(format!("where must be an argument and its value, such as queue=orders, not '{text}'"))
         };
         Condition::parse(text).ok_or_else(refused)
     });
     let options = CallsOptions {
-        pattern: pattern(inside)?,
+        pattern: pattern(introspection)?,
         conditions: conditions.collect::<Result<_, _>>()?,
         limit,
-        has_returns: inside.query.is_true("return"),
-        body_len_max: inside.query.number_in("body", 0..=BODY_LEN_MAX)?.unwrap_or_default() as usize,
+        has_returns: introspection.query.is_true("return"),
+        body_len_max: introspection.query.number_in("body", 0..=BODY_LEN_MAX)?.unwrap_or_default() as usize,
     };
-    let observer = inside.observer()?;
+    let observer = introspection.observer()?;
     let session = CallsSession::open(options).map_err(|error| refused(&error))?;
-    Ok(observer.answer(CallsFeed::new(session, inside.node.clone())))
+    Ok(observer.answer(CallsFeed::new(session, introspection.node.clone())))
 }
 
-pub(crate) fn wall(inside: &Inside) -> Result<Answer, Problem> {
-    let seconds = inside.query.number_in("seconds", 1..=SECONDS_MAX)?.unwrap_or(SECONDS_DEFAULT);
-    let pattern = pattern(inside)?;
-    let observer = inside.observer()?;
+pub(crate) fn wall(introspection: &Introspection) -> Result<Answer, Problem> {
+    let seconds = introspection.query.number_in("seconds", 1..=SECONDS_MAX)?.unwrap_or(SECONDS_DEFAULT);
+    let pattern = pattern(introspection)?;
+    let observer = introspection.observer()?;
     let session = WallSession::open(pattern).map_err(|error| refused(&error))?;
-    Ok(observer.answer(WallFeed::new(session, inside.node.clone(), Duration::from_secs(seconds))))
+    Ok(observer.answer(WallFeed::new(session, introspection.node.clone(), Duration::from_secs(seconds))))
 }
 
-pub(crate) fn flight_recorder(inside: &Inside) -> Result<Answer, Problem> {
-    let own = &inside.flight_recorder;
+pub(crate) fn flight_recorder(introspection: &Introspection) -> Result<Answer, Problem> {
+    let own = &introspection.flight_recorder;
     let saved = own.saved();
     let len: u64 = saved.iter().map(|saved| saved.len).sum();
     let saved: Vec<Value> = saved.iter().map(|saved| json!({"name": saved.name, "bytes": saved.len})).collect();
     let shown = json!({
-        "node": inside.node,
+        "node": introspection.node,
         "running": recorder().is_running(),
         "bytes": RECORDER_LEN,
         "saved": saved,
@@ -257,35 +260,35 @@ pub(crate) fn flight_recorder(inside: &Inside) -> Result<Answer, Problem> {
     Ok(Answer::json(shown.to_string().into_bytes()))
 }
 
-pub(crate) fn switch_recorder(inside: &Inside) -> Result<Answer, Problem> {
-    let wanted = inside.object()?;
+pub(crate) fn switch_recorder(introspection: &Introspection) -> Result<Answer, Problem> {
+    let wanted = introspection.object()?;
     match wanted.get("running").and_then(Value::as_bool) {
         None => return Err(Problem::bad_request("running must be true or false")),
         Some(false) => recorder().stop(),
         Some(true) => {
             let slow =
                 match wanted.get("slow_request_ms") {
-                    None => inside.slow_request,
+                    None => introspection.slow_request,
                     Some(value) => value.as_u64().filter(|ms| *ms > 0).map(Duration::from_millis).ok_or_else(|| {
                         Problem::bad_request("slow_request_ms must be a number of milliseconds above 0")
                     })?,
                 };
-            inside.flight_recorder.start(&inside.watched, slow);
+            introspection.flight_recorder.start(&introspection.watched, slow);
         }
     }
     Ok(Answer::no_content())
 }
 
-pub(crate) fn recording(inside: &Inside) -> Result<Answer, Problem> {
+pub(crate) fn recording(introspection: &Introspection) -> Result<Answer, Problem> {
     let off = "the flight recorder is not running: start it with warren trace recorder start, or warren.flight_recorder.enabled";
-    let json = inside.flight_recorder.recording();
+    let json = introspection.flight_recorder.recording();
     json.map(Answer::json).ok_or_else(|| Problem::new(StatusCode::CONFLICT, "conflict", off))
 }
 
-pub(crate) fn saved_recording(inside: &Inside) -> Result<Answer, Problem> {
-    inside
+pub(crate) fn saved_recording(introspection: &Introspection) -> Result<Answer, Problem> {
+    introspection
         .flight_recorder
-        .read(inside.arguments.get("name").unwrap_or_default())
+        .read(introspection.arguments.get("name").unwrap_or_default())
         .map(Answer::json)
         .ok_or_else(Problem::not_found)
 }

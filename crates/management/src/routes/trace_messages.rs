@@ -1,4 +1,4 @@
-//! What happens to messages, told while it happens, as lines of JSON. RabbitMQ has nothing like it.
+//! What happens to messages, sent while it happens, as lines of JSON. RabbitMQ has nothing like it.
 
 use observe::message_traces::{Filter, LiveLimits, LiveTrace};
 
@@ -7,7 +7,7 @@ use super::trace::NAMED;
 use super::traces::traces;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::inside::Inside;
+use crate::introspection::Introspection;
 use crate::listing::Query;
 use crate::problem::Problem;
 use crate::route::Role::Administrator;
@@ -60,7 +60,7 @@ async fn stream(call: Call) -> Result<Answer, Problem> {
     }
     let body_len = call.query.number_in("body", 0..=BODY_LEN_MAX)?.unwrap_or(0);
     let traces = traces(&call)?;
-    Ok(Inside::of(&call).observer()?.answer(traces.watch(filter, body_len, limits)))
+    Ok(Introspection::of(&call).observer()?.answer(traces.watch(filter, body_len, limits)))
 }
 
 fn filter(query: &Query) -> Result<Filter, Problem> {
@@ -89,7 +89,7 @@ fn limits(query: &Query) -> Result<LiveLimits, Problem> {
     let (default, most) = (LiveLimits::default(), LiveLimits::MAX);
     let rate_max_per_s = match (query.get("rate"), default.rate_max_per_s, most.rate_max_per_s) {
         (Some("none"), ..) => None,
-        // A number of events is a limit of its own: as many are told, however fast they come.
+        // A number of events is a limit of its own: as many are sent, however fast they come.
         (None, ..) if query.get("max").is_some() => None,
         (_, Some(default), Some(most)) => Some(query.number_in("rate", 1..=most)?.unwrap_or(default)),
         (_, default, _) => default,

@@ -86,7 +86,7 @@ fn alarm(kind: &str, node: &str, text: &str) -> Value {
     json!({"kind": kind, "severity": "problem", "node": node, "text": text})
 }
 
-/// What a user is told who may not know more.
+/// The answer to a user who may not know more.
 fn hide_node(alarm: &mut Value) {
     let what = if alarm["kind"] == "disk-alarm" { "disk" } else { "memory" };
     let text = format!("The broker is short of {what}: publishers are blocked until this ends. Consumers continue.");

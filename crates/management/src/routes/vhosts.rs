@@ -144,7 +144,7 @@ impl Row {
     }
 }
 
-/// None: it has gone meanwhile.
+/// None: it was deleted meanwhile.
 fn row(call: &Call, view: VhostView, is_single: bool, ranges: Option<Arc<Ranges>>) -> Option<Row> {
     let numbers = call.broker().vhost_numbers(view.facts.name.as_str())?;
     Some(Row { view, numbers, is_single, ranges })

@@ -40,7 +40,7 @@ impl Absent {
         Self { options, refusal: None, local: Some(local), doorkeeper: None }
     }
 
-    /// Answers what the node answers itself, and what looks inside it to those whom the doorkeeper lets in.
+    /// Answers what the node answers itself, and introspection to clients that the doorkeeper lets in.
     #[must_use]
     pub fn guarded(options: Arc<Options>, local: Arc<LocalSite>, doorkeeper: Doorkeeper) -> Self {
         Self { options, refusal: None, local: Some(local), doorkeeper: Some(doorkeeper) }

@@ -15,7 +15,7 @@ use super::{AmqpSink, ConnectionPermit, HttpClient, OpenConnection, Site};
 use crate::call::ForwardedBy;
 use crate::cookie::OverTls;
 use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
-use crate::pipeline::Begun;
+use crate::pipeline::Reply;
 use crate::stage::Stage;
 use http_server::AnswerBody;
 
@@ -79,8 +79,8 @@ pub(super) async fn serve(
                     }
                 }
                 (Site::Api(service), _) => match service.begin(request, origin).await {
-                    Begun::Answered(response) => response,
-                    Begun::Ordered(answer) => {
+                    Reply::Ready(response) => response,
+                    Reply::Deferred(answer) => {
                         drop((site, upgrade));
                         drop(answering.lock().take());
                         last(answer.await)
@@ -122,7 +122,7 @@ fn last(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
     response
 }
 
-/// What a page of another origin is told.
+/// The answer to a page of another origin.
 const FOREIGN_PAGE: &str =
     "pages of this origin may not open WebSockets: allow the origin with management.cors.allow_origins";
 
@@ -161,7 +161,7 @@ impl WebSocketUpgrade {
         let upgrading = hyper::upgrade::on(&mut request);
         let upgrade = self.clone();
         tokio::spawn(async move {
-            // An error means that the client has gone meanwhile.
+            // An error means that the client has disconnected meanwhile.
             if let Ok(upgraded) = upgrading.await {
                 let stream = websocket::stream(TokioIo::new(upgraded), upgrade.endpoints, upgrade.tls.clone());
                 (upgrade.amqp)(stream, upgrade.permit.clone());

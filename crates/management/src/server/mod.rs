@@ -134,7 +134,7 @@ impl ConnectionGroup {
         self.wait(patience).await;
     }
 
-    /// Ends every connection that there still is, and waits up to `patience` for them to be gone. Says whether they are.
+    /// Ends every connection that there still is, and waits up to `patience` until they are closed. Returns whether they are.
     pub async fn cut(&self, patience: Duration) -> bool {
         self.stage.send_replace(Stage::Ended);
         self.wait(patience).await;

@@ -9,7 +9,7 @@ use telemetry::trace::{Argument, CallsSession, End, Limit, TraceEvent, Tripped, 
 use super::Observed;
 use crate::json::{Object, Writer};
 
-/// What is told of a session.
+/// The answer of a session.
 pub(crate) struct CallsFeed {
     session: CallsSession,
     /// The name of the node.

@@ -45,12 +45,12 @@ const NAME_LEN_MAX: usize = 64;
 /// Sessions with places of their own have no fewer than there are observers.
 const _: () = assert!(telemetry::trace::SESSION_COUNT_MAX >= OBSERVER_COUNT_MAX);
 
-/// What an observer is told.
+/// What an observer gets.
 pub(crate) trait Observed: Send + 'static {
     /// What there is to tell, as soon as there is something. None: that was all. Dropped before it is ready, it has lost nothing.
     fn next(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
 
-    /// Ends early, for a reason. What is still to be told.
+    /// Ends early, for a reason. Returns what is still to be sent.
     fn end(self, reason: &str) -> impl Future<Output = Vec<u8>> + Send;
 }
 
@@ -111,7 +111,7 @@ impl Drop for SessionName {
     }
 }
 
-/// What a session looks into, and for whom.
+/// What a session looks into, and its user.
 #[derive(Clone)]
 pub(crate) enum Watched {
     /// A process with a broker, which knows the user.
@@ -158,7 +158,7 @@ pub(crate) struct Observer {
     _place: OwnedSemaphorePermit,
 }
 
-/// What one is told who finds no place.
+/// The answer where no place is free.
 pub(crate) fn no_place() -> Problem {
     Problem::unavailable(format!(
         "{OBSERVER_COUNT_MAX} traces and profiles are running, which is the maximum: end one of them first"
@@ -196,11 +196,11 @@ impl Observer {
     pub(crate) fn answer(self, observed: impl Observed) -> Answer {
         // One piece: what is not taken is not made.
         let (sender, receiver) = mpsc::channel(1);
-        tokio::spawn(self.tell(observed, sender));
-        Answer::of_source(JSON_LINES, Box::new(Told(receiver)))
+        tokio::spawn(self.send(observed, sender));
+        Answer::of_source(JSON_LINES, Box::new(SessionBody(receiver)))
     }
 
-    async fn tell(mut self, mut observed: impl Observed, pieces: mpsc::Sender<Bytes>) {
+    async fn send(mut self, mut observed: impl Observed, pieces: mpsc::Sender<Bytes>) {
         let mut is_silent = false;
         loop {
             let news = async {
@@ -214,7 +214,7 @@ impl Observer {
                     if let Some(reason) = reason {
                         let last = observed.end(reason).await;
                         drop(self);
-                        // An error means that the reader has gone.
+                        // An error means that the reader has disconnected.
                         drop(pieces.send(last.into()).await);
                         return;
                     }
@@ -259,7 +259,7 @@ impl Observer {
 /// Ready when the server stops; never where there is none.
 async fn stopping(stage: Option<&mut watch::Receiver<Stage>>) {
     match stage {
-        // An error means that the server is gone.
+        // An error means that the server has stopped.
         Some(stage) => drop(stage.wait_for(|stage| *stage >= Stage::Stopping).await),
         None => std::future::pending().await,
     }
@@ -274,9 +274,9 @@ async fn ended(name: Option<&SessionName>) {
 }
 
 /// The body of an answer. When it is dropped, the session ends.
-struct Told(mpsc::Receiver<Bytes>);
+struct SessionBody(mpsc::Receiver<Bytes>);
 
-impl Source for Told {
+impl Source for SessionBody {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         self.0.poll_recv(cx)
     }

@@ -8,9 +8,9 @@ use tokio::time::Instant;
 use super::Observed;
 use crate::json::Writer;
 
-/// What is told of a session.
+/// The answer of a session.
 pub(crate) struct WallFeed {
-    /// None: it has been told.
+    /// None: it has been sent.
     session: Option<WallSession>,
     /// The name of the node.
     node: String,
@@ -27,15 +27,15 @@ impl Observed for WallFeed {
     async fn next(&mut self) -> Option<Vec<u8>> {
         self.session.as_ref()?;
         tokio::time::sleep_until(self.until).await;
-        self.session.take().map(|session| told(&session, &self.node, None))
+        self.session.take().map(|session| written(&session, &self.node, None))
     }
 
     async fn end(self, reason: &str) -> Vec<u8> {
-        self.session.map(|session| told(&session, &self.node, Some(reason))).unwrap_or_default()
+        self.session.map(|session| written(&session, &self.node, Some(reason))).unwrap_or_default()
     }
 }
 
-fn told(session: &WallSession, node: &str, reason: Option<&str>) -> Vec<u8> {
+fn written(session: &WallSession, node: &str, reason: Option<&str>) -> Vec<u8> {
     let mut out = Vec::new();
     let cost = session.cost();
     session.with_tree(|tree, count| {

@@ -20,8 +20,8 @@ use crate::routes::{log, process, profile, trace};
 use crate::stage::Stage;
 use crate::watch::{FlightRecorder, Observer, Places, Watched};
 
-/// A request that looks inside.
-pub(crate) struct Inside {
+/// A request that looks introspection.
+pub(crate) struct Introspection {
     /// The name of the node that answers: this one.
     pub(crate) node: String,
     pub(crate) watched: Watched,
@@ -39,7 +39,7 @@ pub(crate) struct Inside {
 }
 
 /// What answers it.
-pub(crate) type Handler = fn(&Inside) -> Result<Answer, Problem>;
+pub(crate) type Handler = fn(&Introspection) -> Result<Answer, Problem>;
 
 /// All of them, by their routes.
 const HANDLERS: &[(&str, Verb, Handler)] = &[
@@ -56,15 +56,15 @@ const HANDLERS: &[(&str, Verb, Handler)] = &[
     (log::LOG, Verb::Get, log::log),
 ];
 
-/// Who answers requests of a route, if they look inside.
+/// Who answers requests of a route, if they look introspection.
 pub(crate) fn handler(path: &str, verb: Verb) -> Option<Handler> {
     HANDLERS.iter().find(|(own, of, _)| *own == path && *of == verb).map(|(_, _, handler)| *handler)
 }
 
-impl Inside {
+impl Introspection {
     /// The process of the broker that answers a call.
-    pub(crate) fn of(call: &Call) -> Inside {
-        Inside {
+    pub(crate) fn of(call: &Call) -> Introspection {
+        Introspection {
             node: call.service.node().to_owned(),
             watched: Watched::Broker(call.broker().clone(), call.actor().clone()),
             places: call.service.observers.clone(),
@@ -78,7 +78,7 @@ impl Inside {
         }
     }
 
-    /// One who is to be told of it for a while.
+    /// An observer of it for a while.
     pub(crate) fn observer(&self) -> Result<Observer, Problem> {
         Observer::new(self.watched.clone(), &self.places, self.stage.clone(), self.query.get("session"))
     }

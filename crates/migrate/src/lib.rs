@@ -35,10 +35,6 @@ mod failure;
 mod journal;
 mod link;
 mod machine;
-#[cfg(test)]
-mod machine_tests;
-#[cfg(test)]
-mod model_tests;
 mod mover;
 mod preparation;
 mod queue;
@@ -47,6 +43,8 @@ mod report;
 mod run;
 mod shell;
 mod state_file;
+#[cfg(test)]
+mod tests;
 
 pub use arguments::Arguments;
 pub use run::main;

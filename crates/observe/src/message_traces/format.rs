@@ -227,7 +227,7 @@ fn write_message(message: &Message, put: &mut impl FnMut(&str, Value)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message_traces::testing::record;
+    use crate::message_traces::tests::record;
 
     fn written(format: Format, record: &Record) -> String {
         let mut out = Vec::new();

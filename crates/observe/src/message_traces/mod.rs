@@ -20,7 +20,7 @@ mod record;
 mod running;
 mod sink;
 #[cfg(test)]
-mod testing;
+pub(crate) mod tests;
 pub mod topic;
 
 pub use definition::Definition;
@@ -30,8 +30,6 @@ pub use format::{Format, event};
 pub use live::{LiveLimits, LiveTrace};
 pub use record::{Message, More, Record};
 pub use running::{CreateError, TraceView, Traces};
-#[cfg(test)]
-pub(crate) use testing::record as record_for_tests;
 
 /// Traces into files at a time. They are no viewers, and take no places of these: they run for weeks, so that eight of them would keep an
 /// operator from looking on when something happens; and viewers that are there at a restart would keep a trace from going on.

@@ -205,13 +205,13 @@ pub(super) fn request(spans: &[Span], node: &str, version: &str) -> Vec<u8> {
 mod tests {
     use super::super::traceparent::TraceParent;
     use super::*;
-    use crate::message_traces::record_for_tests;
+    use crate::message_traces::tests::record;
 
     #[test]
     fn spans_are_written_as_otlp_has_them() {
         let parent = TraceParent { trace_id: [0x4b; 16], parent_id: [2; 8], is_sampled: true };
         let trace = Trace { parent, state: Some("vendor=1".into()) };
-        let span = Span::new(Stage::Publish, &trace, [1; 8], [2; 8], (5, 7)).with(&record_for_tests(b"hello"));
+        let span = Span::new(Stage::Publish, &trace, [1; 8], [2; 8], (5, 7)).with(&record(b"hello"));
         let request: Value = serde_json::from_slice(&request(&[span], "warren@h", "1.0")).unwrap();
         let of_resource = &request["resourceSpans"][0];
         assert_eq!(
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_client_behind_a_proxy_has_its_own_address() {
-        let mut record = record_for_tests(b"");
+        let mut record = record(b"");
         record.on_behalf_of = Some("[2001:db8::7]:4711 (shop)".to_owned());
         assert_eq!(client_address(&record), Some("2001:db8::7"));
         (record.on_behalf_of, record.client) = (None, None);
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_destination_leaves_out_what_is_empty() {
-        let mut record = record_for_tests(b"");
+        let mut record = record(b"");
         let message = record.message.as_mut().unwrap();
         assert_eq!(destination(message, "a.b", Some("q")), "amq.topic:a.b:q");
         message.exchange.clear();

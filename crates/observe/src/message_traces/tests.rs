@@ -1,4 +1,4 @@
-//! A record, for tests.
+//! A record, for the tests of this folder and of spans.
 
 use amqp::content::Properties;
 use broker::tap::Kind;

@@ -230,7 +230,7 @@ fn unknown(what: &str, word: &str, dashes: &str) -> Failure {
 fn help() -> String {
     let mut text = INTRODUCTION.to_owned();
     for Setting { name, default, help, .. } in SETTINGS {
-        let default = default.map_or(String::new(), |default| format!(" (unless said: {default})"));
+        let default = default.map_or(String::new(), |default| format!(" (default: {default})"));
         let _ = writeln!(text, "  --{name:<16} {help}{default}");
     }
     text

@@ -22,7 +22,7 @@ impl Origin {
     #[must_use]
     pub fn show(&self) -> String {
         match self {
-            Origin::Default => "unless said".to_owned(),
+            Origin::Default => "default".to_owned(),
             Origin::Found(place) => format!("found: {place}"),
             Origin::File(name) => format!("from {name}"),
             Origin::Option => "given".to_owned(),

@@ -65,6 +65,10 @@
 //! [`FilePreallocator`] prepares files. [`Recovery`] reads, [`repair`] puts marks where something is damaged, and [`truncate`] cuts off
 //! the end of a group's journal that is closed. [`EntryReader`] reads entries back. What to retire, and what records mean, is not known
 //! here.
+//!
+//! What they share (`shared`) is in parts that know nothing of each other: how far the journal has got and who waits for that
+//! (`positions`), what is to be written (`work_queue`), files (`file_pool`), why publishers wait (`congestion`), and the sync beside the
+//! writer (`sync_progress`).
 
 mod assembly;
 mod commit;

@@ -142,7 +142,7 @@ impl Session {
             if count > 1 {
                 complain(&format!("{} of {count}: {}", number + 1, planned.label));
             }
-            let done = self.run_one(planned, number, &reach, &interrupt.receiver(), &mut results).await;
+            let done = Box::pin(self.run_one(planned, number, &reach, &interrupt.receiver(), &mut results)).await;
             if done.is_ok() {
                 // What is measured is kept, whatever becomes of the runs after it.
                 let written = self.files.write(&results);

@@ -165,11 +165,11 @@ impl Switchboard {
         let connection = &mut self.connections[id];
         match connection.phase() {
             // Nothing is closed there that is not open yet.
-            UpstreamPhase::Handshake(ClientHandshake::LoggedIn) => {
-                if connection.is_vhost_late(now_ms) {
-                    self.end_connection(id, None);
-                }
+            UpstreamPhase::Handshake(ClientHandshake::LoggedIn) if connection.is_vhost_late(now_ms) => {
+                self.end_connection(id, None);
             }
+            // Its vhost may take longer than an answer of the handshake.
+            UpstreamPhase::Handshake(ClientHandshake::LoggedIn) => {}
             UpstreamPhase::Handshake(_)
                 if connection.is_silent_for(self.options.upstream_handshake_timeout_ms, now_ms) =>
             {

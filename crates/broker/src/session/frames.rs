@@ -1,6 +1,7 @@
 //! Frames are taken apart: which are methods, which are content, which are nothing that may come now.
 
-use amqp::frame::{Frame, FrameKind, Greeting, PROTOCOL_HEADER, decode_frame, read_greeting};
+use amqp::frame::{Frame, FrameKind, Greeting, PROTOCOL_HEADER, decode_frame};
+use amqp::handshake::ServerHandshake;
 use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::{Method, decode_publish};
 use amqp::server::{Violation, check_heartbeat};
@@ -14,14 +15,13 @@ use crate::limits::END_TIMEOUT;
 use crate::publish_properties::is_body_len_allowed;
 use crate::session::channel::Channel;
 use crate::session::exception::{Exception, Handled};
-use crate::session::handshake::Handshake;
 
 impl Session {
     /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
     pub(super) fn receive_frames(&mut self, bytes: &[u8], now_ms: u64) -> usize {
         self.front.begin_receiving(now_ms);
         let mut at = 0;
-        if self.handshake == Handshake::Header {
+        if self.handshake == ServerHandshake::Header {
             let Some(consumed) = self.protocol_header(bytes) else { return 0 };
             at = consumed;
         }
@@ -85,15 +85,13 @@ impl Session {
     }
 
     fn protocol_header(&mut self, bytes: &[u8]) -> Option<usize> {
-        match read_greeting(bytes) {
+        match self.handshake.greet(bytes, self.front.out()) {
             Greeting::Ours => {
                 self.start();
                 Some(PROTOCOL_HEADER.len())
             }
             Greeting::Partial => None,
             Greeting::Other => {
-                // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
-                self.front.out().extend_from_slice(&PROTOCOL_HEADER);
                 self.front.end_output(END_TIMEOUT);
                 Some(bytes.len())
             }

@@ -1,10 +1,11 @@
 //! From the protocol header to connection.open-ok (AMQP 0-9-1, 2.2.4): who it is, and what both sides can do.
 
 use amqp::frame::put_method;
+use amqp::handshake::ClientRequest;
 use amqp::limits::FRAME_LEN_MAX_INITIAL;
 use amqp::method::{Method, connection};
 use amqp::sasl;
-use amqp::server::{ClientCapabilities, Violation, agree};
+use amqp::server::{ClientCapabilities, Violation};
 use model::config::AuthMechanism;
 
 use super::exception::{Exception, Handled};
@@ -14,15 +15,6 @@ use crate::certificate_login;
 use crate::connections::ConnectionState;
 use crate::front::{Negotiated, Renewal};
 use crate::identity::Identity;
-
-/// What is expected next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Handshake {
-    Header,
-    StartOk,
-    TuneOk,
-    Open,
-}
 
 /// Why a login failed, for the log; the client learns only that it did.
 enum LoginError {
@@ -42,28 +34,21 @@ impl Session {
     pub(super) fn start(&mut self) {
         let mechanisms = self.mechanisms().map(AuthMechanism::name).collect::<Vec<_>>().join(" ");
         let server_properties = self.front.broker().server_properties.read().clone();
-        let method = connection::Start {
-            version_major: 0,
-            version_minor: 9,
-            server_properties: server_properties.as_table(),
-            mechanisms: mechanisms.as_bytes(),
-            locales: b"en_US",
-        };
-        put_method(self.front.out(), 0, &method);
-        self.handshake = Handshake::StartOk;
+        self.handshake.start(server_properties.as_table(), mechanisms.as_bytes(), self.front.out());
     }
 
     /// A method of channel 0 before the connection is open.
     pub(super) fn handshake_method(&mut self, method: Method<'_>) -> Handled<()> {
-        match (self.handshake, method) {
-            (Handshake::StartOk, Method::ConnectionStartOk(start_ok)) => self.start_ok(&start_ok),
-            (Handshake::TuneOk, Method::ConnectionTuneOk(tune_ok)) => self.tune_ok(tune_ok),
-            (Handshake::Open, Method::ConnectionOpen(open)) => self.open(&open),
-            (_, Method::ConnectionClose(_)) => {
+        match self.handshake.request(&method)? {
+            ClientRequest::LogIn(start_ok) => self.start_ok(&start_ok),
+            ClientRequest::Tune(tune_ok) => self.tune_ok(tune_ok),
+            ClientRequest::Open(open) => self.open(&open),
+            ClientRequest::Close => {
                 self.part();
                 Ok(())
             }
-            (_, other) => Err(Violation::method_in_handshake(other.name()).into()),
+            // The session closes by its phase, and takes what answers that itself.
+            ClientRequest::CloseOk => Ok(()),
         }
     }
 
@@ -76,9 +61,8 @@ impl Session {
             Ok(Some(identity)) => {
                 self.front.agreed_mut().capabilities = capabilities;
                 self.front.log_in(identity, &name, start_ok.client_properties.to_owned());
-                let method = self.tune();
-                put_method(self.front.out(), 0, &method);
-                self.handshake = Handshake::TuneOk;
+                let offered = self.offered_limits();
+                self.handshake.tune(offered, self.front.out());
                 Ok(())
             }
             Err(LoginError::Protocol(exception)) => Err(exception),
@@ -91,7 +75,7 @@ impl Session {
     }
 
     /// What is offered to every client.
-    fn tune(&self) -> connection::Tune {
+    fn offered_limits(&self) -> connection::Tune {
         let options = &self.front.broker().options;
         connection::Tune {
             channel_max: options.channel_max,
@@ -151,11 +135,10 @@ impl Session {
 
     fn tune_ok(&mut self, tune_ok: connection::TuneOk) -> Handled<()> {
         let floor = self.front.broker().options.initial_frame_len_max.min(FRAME_LEN_MAX_INITIAL);
-        let agreed = agree(self.tune(), tune_ok, floor)?;
+        let agreed = self.handshake.agree(tune_ok, floor)?;
         let (frame_len_max, channel_max, heartbeat_s) = (agreed.frame_max, agreed.channel_max, agreed.heartbeat);
         let capabilities = self.front.agreed().capabilities;
         *self.front.agreed_mut() = Agreed { capabilities, frame_len_max, channel_max, heartbeat_s };
-        self.handshake = Handshake::Open;
         self.front.handle().set_state(ConnectionState::Opening);
         Ok(())
     }
@@ -164,7 +147,7 @@ impl Session {
         let name = String::from_utf8_lossy(open.virtual_host).into_owned();
         let Agreed { frame_len_max: frame_max, channel_max, heartbeat_s, .. } = *self.front.agreed();
         self.front.open(&name, Negotiated { channel_max, frame_max, heartbeat_s })?;
-        put_method(self.front.out(), 0, &connection::OpenOk { known_hosts: b"" });
+        self.handshake.open(self.front.out());
         Ok(())
     }
 

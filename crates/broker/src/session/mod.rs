@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amqp::frame::{frame_len, put_heartbeat, put_method};
+use amqp::handshake::ServerHandshake;
 use amqp::method::{basic, connection};
 use amqp::server::ClientCapabilities;
 use engine::lane::LaneNumber;
@@ -37,7 +38,6 @@ use crate::connections::ConnectionHandle;
 use crate::front::{Confirm, Delivery, Front, Incoming, LoadingGet, Protocol};
 use channel::ChannelState;
 use exception::Exception;
-use handshake::Handshake;
 pub(crate) use traced::METHODS;
 
 /// One connection of AMQP 0-9-1.
@@ -45,7 +45,7 @@ pub(crate) use traced::METHODS;
 pub(crate) struct Session {
     pub(crate) front: Front<Session>,
     /// What is expected next while the connection opens.
-    handshake: Handshake,
+    handshake: ServerHandshake,
     /// Channels that both sides have closed at once: the client's `close-ok` is yet to come.
     crossing: Vec<LaneNumber>,
 }
@@ -119,7 +119,7 @@ impl Protocol for Session {
 
     fn begin(broker: Arc<Broker>, handle: Arc<ConnectionHandle>) -> Self {
         let agreed = Agreed { frame_len_max: broker.options.initial_frame_len_max, ..Agreed::default() };
-        Self { front: Front::new(broker, handle, agreed), handshake: Handshake::Header, crossing: Vec::new() }
+        Self { front: Front::new(broker, handle, agreed), handshake: ServerHandshake::Header, crossing: Vec::new() }
     }
 
     #[inline]
@@ -138,7 +138,7 @@ impl Protocol for Session {
 
     fn frame_len(&self, bytes: &[u8]) -> Option<usize> {
         // The protocol header comes before all frames.
-        if self.handshake == Handshake::Header { None } else { frame_len(bytes) }
+        if self.handshake == ServerHandshake::Header { None } else { frame_len(bytes) }
     }
 
     fn keep_alive_interval(&self) -> Duration {

@@ -1,8 +1,8 @@
 //! Memory and disk alarms: when they are on, connections that publish are not read from.
 //!
-//! RabbitMQ's way: a connection is stopped when it begins to publish while an alarm is on, never before; it is told so once
-//! (`connection.blocked`, if it asked for that), and once more when all alarms are over. That publish is the first thing to be looked at
-//! then: none goes through meanwhile, but for one whose content was still coming when the alarm began. Consumers go on.
+//! RabbitMQ's way: a connection is stopped when it begins to publish while an alarm is on, never before; the client is notified once
+//! (`connection.blocked`, if it asked for that), and once more when all alarms are over. That publish is then the first thing to be looked
+//! at: none passes meanwhile, but for one whose content was still coming when the alarm began. Consumers go on.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -62,7 +62,7 @@ pub(crate) struct Alarms {
     disk: AtomicBool,
     memory_limit_len: AtomicU64,
     disk_free_limit_len: AtomicU64,
-    /// Held by who looks: of two looks at once, the one with the older limits could be the last to say what it saw.
+    /// Held during a look: of two looks at once, the one with the older limits could be the last to say what it saw.
     looking: Mutex<()>,
 }
 
@@ -108,7 +108,7 @@ impl Alarms {
         self.is_on.load(Ordering::Relaxed)
     }
 
-    /// What a blocked client is told.
+    /// The reason that a blocked client gets.
     pub(crate) fn reason(&self) -> String {
         let own = self.view().names().map(str::to_owned);
         let peers = self.peers.lock();

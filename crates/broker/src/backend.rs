@@ -1,4 +1,4 @@
-//! Others who know users: what RabbitMQ calls authentication and authorisation back ends, in a chain.
+//! Other authorities on users: what RabbitMQ calls authentication and authorisation back ends, in a chain.
 //!
 //! A back end may have to ask over a network. A caller that needs its answer at once gets none, waits, and does the same again
 //! with the answer at hand (see [`crate::session`] and [`crate::VhostAccess::settled`]).
@@ -25,7 +25,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Who the client is.
     fn log_in(&self, attempt: LoginAttempt) -> Answer<LoginAnswer>;
 
-    /// Whether a user whom another back end has logged in is known here, and may be asked about.
+    /// Whether this back end knows a user that another back end has logged in, and may be asked about it.
     fn recognize(&self, attempt: LoginAttempt) -> Answer<LoginAnswer>;
 
     /// Whether a user may do something.
@@ -61,7 +61,7 @@ pub enum LoginAnswer {
     Failed(String),
 }
 
-/// A user whom a back end knows.
+/// A user that a back end knows.
 #[derive(Debug, Clone)]
 pub struct BackendUser {
     /// Its name, which may be another than the one given.
@@ -147,13 +147,13 @@ pub enum Authority {
     Backend(Arc<dyn Backend>),
 }
 
-/// One step of the chain: who says who the client is, and who says what it may do. The first step that accepts the client
+/// One step of the chain: which authority identifies the client, and which ones say what it may do. The first step that accepts the client
 /// counts.
 #[derive(Debug, Clone)]
 pub struct AuthStep {
-    /// Who says who the client is.
+    /// The authority that identifies the client.
     pub authentication: Authority,
-    /// Who says what it may do; all of them have to agree. Not empty.
+    /// The authorities that say what the client may do; all of them have to agree. Not empty.
     pub authorization: Vec<Authority>,
 }
 

@@ -76,7 +76,7 @@ pub struct Broker {
     pub(crate) hash_seed: HashSeed,
     /// Connections that pause for consumers.
     pub(crate) pausing: AtomicU32,
-    /// Connections that are served, those too that are in no listing any more.
+    /// Connections that are served, including those that are no longer in any listing.
     pub(crate) served_count: AtomicUsize,
     timers_thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -146,7 +146,7 @@ impl Broker {
         Ok(broker)
     }
 
-    /// A broker whose store does nothing by itself.
+    /// A broker whose store does nothing unasked.
     pub(crate) fn assemble(
         options: Options,
         store: Arc<Store>,
@@ -208,7 +208,7 @@ impl Broker {
         QueueOwnerOfEngine::new(&self.engine, unload)
     }
 
-    /// How many connections are served, those too that are in no listing any more.
+    /// How many connections are served, including those that are no longer in any listing.
     pub(crate) fn served_count(&self) -> usize {
         self.served_count.load(Ordering::Acquire)
     }
@@ -260,8 +260,8 @@ impl Broker {
         }
     }
 
-    /// Waits until the journal has failed for good, which may be for ever. Nothing will be confirmed any more then: the
-    /// owner has to end the process and to start again.
+    /// Waits until the journal has failed for good, which may be for ever. Nothing is confirmed from then on: the owner has to end the
+    /// process and to start again.
     pub async fn failed(&self) -> store::journal::Failed {
         self.engine.failed().await
     }
@@ -271,8 +271,7 @@ impl Broker {
         self.connections.count()
     }
 
-    /// Sixteen random bytes. A system that stops giving any is told of by what needed them: a salt, a name or a token is never made of
-    /// less.
+    /// Sixteen random bytes. When the system gives none, the caller gets an error: no salt, name or token is made of less.
     pub(crate) fn random(&self) -> Result<[u8; 16], RandomError> {
         let mut bytes = [0; 16];
         (self.options.fill_random)(&mut bytes)?;
@@ -288,13 +287,13 @@ impl Broker {
         &self.engine.taps
     }
 
-    /// Where all that has been changed so far will be durable: what waits for it that is told "already so", since the request that made it
-    /// so may wait still.
+    /// Where all that has been changed so far will be durable. A request that finds its change already made waits for it, since the request
+    /// that made it may wait still.
     pub fn journal_end(&self) -> Positions {
         self.engine.journal_end()
     }
 
-    /// Is another one whenever what definitions tell of may be: this start, where the journal ends, and how often routes have changed.
+    /// Changes whenever definitions may have: this start, where the journal ends, and how often routes have changed.
     #[must_use]
     pub fn definitions_version(&self) -> [u64; 3] {
         let changes = self.vhosts.all().iter().map(|vhost| vhost.epoch().0).fold(0, u64::wrapping_add);
@@ -348,7 +347,7 @@ impl Broker {
         }
     }
 
-    /// Looks at memory and disk, and tells who waits for it when an alarm has begun or ended.
+    /// Looks at memory and disk, and notifies all connections when an alarm has begun or ended.
     pub(crate) fn watch_resources(&self, data_dir: &std::path::Path) {
         let _looking = self.alarms.begin_look();
         let before = self.alarms();

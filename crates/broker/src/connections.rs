@@ -29,7 +29,7 @@ use engine::queue_handle::{ConnectionId, QueueHandle};
 pub(crate) struct Connections {
     next_id: AtomicU64,
     open: Mutex<OpenConnections>,
-    /// Reads and writes of connections that are gone. Added to with these locked: a connection is always there or here.
+    /// Reads and writes of connections that have left `by_id`. Added to with these locked: a connection is always there or here.
     received_count: Counter,
     sent_count: Counter,
 }
@@ -37,13 +37,13 @@ pub(crate) struct Connections {
 #[derive(Debug, Default)]
 struct OpenConnections {
     by_id: HashMap<ConnectionId, Arc<ConnectionHandle>>,
-    /// Those in no listing any more: all has been said, and the client has not closed its socket.
+    /// Those that are no longer in any listing: all has been said, and the client has not closed its socket.
     parting: HashMap<ConnectionId, Arc<ConnectionHandle>>,
-    /// What those that come are told at once.
+    /// The notice that new connections get at once.
     end_notice: Option<EndNotice>,
 }
 
-/// What all connections are told when the broker is about to stop, those too that come later.
+/// The notice that all connections get when the broker is about to stop, including later ones.
 #[derive(Debug, Clone)]
 pub(crate) enum EndNotice {
     /// See [`ConnectionEvent::Pause`].
@@ -279,7 +279,7 @@ impl ChannelHandle {
 }
 
 impl ConnectionHandle {
-    /// What is told when the journal has got somewhere.
+    /// The waiter that is notified when the journal is durable further on.
     pub(crate) fn as_durable_waiter(&self) -> Arc<dyn DurableWaiter> {
         match self.durable_waiter.get() {
             Some(waiter) => waiter.clone(),
@@ -349,7 +349,7 @@ impl Connections {
         ConnectionId(self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Gives what it is to be told before it is read from.
+    /// Adds a connection. Returns the event that it has to handle before it is read from.
     pub(crate) fn add(&self, connection: Arc<ConnectionHandle>) -> Option<ConnectionEvent> {
         let mut open = self.open.lock();
         open.by_id.insert(connection.id, connection);

@@ -1,7 +1,7 @@
-//! How events reach those who asked for them: the audit log, followers, and queues that are bound to the exchange of events.
+//! How events reach their listeners: the audit log, followers, and queues that are bound to the exchange of events.
 //!
-//! Also told is what goes because something else does, as RabbitMQ tells of it: bindings with a queue or an exchange at one of their ends,
-//! auto-delete exchanges with the last binding from them, auto-delete queues with their last consumer.
+//! Events are also emitted for what is deleted along with something else, as in RabbitMQ: bindings with a queue or an exchange at one of
+//! their ends, auto-delete exchanges with the last binding from them, auto-delete queues with their last consumer.
 
 use std::sync::Arc;
 
@@ -22,19 +22,19 @@ use engine::router::Routing;
 const INTERNAL_USER: &str = "rmq-internal";
 
 impl Broker {
-    /// Tells all who want to know what a user did.
+    /// Emits to all listeners what a user did.
     pub(crate) fn emit_by(&self, actor: &Actor, event: Event) {
         self.emit(event.by(actor.identity.name(), actor.origin));
     }
 
-    /// Tells all who want to know, if there are any: for what happens often, and is not kept.
+    /// Emits an event if there are listeners: for what happens often, and is not kept.
     pub(crate) fn emit_if_wanted(&self, make: impl FnOnce() -> Event) {
         if self.has_listeners() {
             self.emit(make());
         }
     }
 
-    /// Tells all who want to know.
+    /// Emits an event to all listeners.
     pub fn emit(&self, event: Event) {
         let event = self.recent_events.push(event);
         self.publish_event(&event);
@@ -92,7 +92,7 @@ impl Broker {
         self.subscribers.subscribe(wants)
     }
 
-    /// Tells of exchanges and bindings that are gone because an exchange or a binding was deleted.
+    /// Emits which exchanges and bindings were deleted because an exchange or a binding was.
     pub(crate) fn emit_removals(&self, vhost: &VhostName, removed: &Removed, user: &str, origin: Origin) {
         for exchange in &removed.exchanges {
             if let Ok(name) = ExchangeName::parse(&exchange.name) {
@@ -106,13 +106,13 @@ impl Broker {
         }
     }
 
-    /// Tells of exchanges and bindings that are gone because a queue is. As in RabbitMQ that is no user's doing, not even that of the user
-    /// who deleted the queue.
+    /// Emits which exchanges and bindings were deleted because a queue was. As in RabbitMQ that is no user's doing, not even that of the
+    /// user who deleted the queue.
     pub(crate) fn emit_removals_with_queue(&self, queue: &QueueHandle, removed: &Removed) {
         self.emit_removals(&queue.definition.vhost, removed, INTERNAL_USER, Origin::broker());
     }
 
-    /// Tells that a queue is gone by itself, and what went with it.
+    /// Emits that the broker has deleted a queue, and what was deleted with it.
     pub(crate) fn emit_queue_gone(&self, queue: &QueueHandle, removed: &Removed) {
         self.emit_removals_with_queue(queue, removed);
         self.emit(Event::queue_deleted(queue).by(INTERNAL_USER, Origin::broker()));

@@ -28,7 +28,7 @@ pub(crate) const EXCHANGE: &str = "amq.rabbitmq.event";
 pub struct Event {
     /// What: the routing key, such as `queue.created`.
     pub name: &'static str,
-    /// Its number since the broker's start; 0 before it is told of.
+    /// Its number since the broker's start; 0 before it is emitted.
     pub id: u64,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
@@ -118,7 +118,7 @@ impl Event {
         Event::of_queue("queue.deleted", queue).with_text("type", queue.definition.arguments.queue_type().module())
     }
 
-    /// Another policy of a user's holds for a queue, or none does any more.
+    /// Another policy of a user's holds for a queue, or none does any longer.
     pub(crate) fn queue_policy(queue: &QueueHandle, policy: Option<&Policy>) -> Self {
         let name = if policy.is_some() { "queue.policy.updated" } else { "queue.policy.cleared" };
         let module = queue.definition.arguments.queue_type().module();
@@ -152,7 +152,7 @@ impl Event {
         event.with_text("source", source).with_text("node", node)
     }
 
-    /// Another node of the cluster can be reached, or cannot any more. RabbitMQ has no such events, nor the next one.
+    /// Another node of the cluster can be reached, or no longer. RabbitMQ has no such events, nor the next one.
     #[must_use]
     pub fn node(is_up: bool, name: &str) -> Self {
         Event::new(if is_up { "node.up" } else { "node.down" }).with_text("name", name)

@@ -1,4 +1,4 @@
-//! What those need who feed exchanges and queues from other brokers: what is to be fed, what is bound there, and when messages are needed.
+//! What federation needs to feed exchanges and queues from other brokers: what to feed, what is bound there, and when messages are needed.
 
 use model::definition::{self, Binding, BindingChange};
 use tokio::sync::{mpsc, watch};

@@ -192,7 +192,7 @@ fn headers(event: &Event<'_>, message: &Parts<'_>, node: &str) -> Option<TableBu
     )
 }
 
-/// The names of the queues that a message goes to. As in RabbitMQ the default exchange names those too that are not there.
+/// The names of the queues that a message is routed to. As in RabbitMQ the default exchange also names queues that do not exist.
 #[must_use]
 pub fn routed_queues<'a>(message: &Parts<'_>, keys: &[&'a [u8]], targets: &'a Targets) -> Vec<&'a [u8]> {
     if message.exchange.is_empty() {

@@ -12,7 +12,7 @@
 //!  value  | version u8 | content, as in `message` |
 //! ```
 //!
-//! Deliberately absent: who is handed a history, and how; see [`crate::vhost_access`].
+//! Deliberately absent: which queues and exchanges get a history, and how; see [`crate::vhost_access`].
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub(crate) type Change = (Vec<u8>, Option<Vec<u8>>);
 #[derive(Debug)]
 pub(crate) struct History {
     count_max: usize,
-    /// The beginning of its records' keys; none if it goes with the process.
+    /// The beginning of its records' keys; none if it does not outlive the process.
     prefix: Option<Box<[u8]>>,
     state: Mutex<State>,
 }
@@ -82,8 +82,8 @@ impl History {
         state.stored.end = state.end;
     }
 
-    /// Tells what has changed since it was told last. `append` is called under the lock: nothing may come between the records and
-    /// what they say.
+    /// Records what has changed since the last call. `append` is called under the lock: nothing may come between the records and what they
+    /// say.
     pub(crate) fn record(&self, append: impl FnOnce(Vec<Change>)) {
         let Some(prefix) = &self.prefix else { return };
         let mut state = self.state.lock();
@@ -99,7 +99,7 @@ impl History {
         state.stored = kept;
     }
 
-    /// It is gone, as its exchange is. Gives the keys of its records, which have to go too.
+    /// Its exchange is deleted, and so is it. Returns the keys of its records, which the caller has to delete.
     pub(crate) fn forget(&self) -> Vec<Vec<u8>> {
         let mut state = self.state.lock();
         state.is_gone = true;

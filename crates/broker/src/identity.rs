@@ -10,7 +10,7 @@ use model::user::{Tags, User};
 
 use crate::backend::{Backend, BackendUser};
 
-/// Someone who has logged in.
+/// A user that has logged in.
 #[derive(Debug, Clone)]
 pub struct Identity {
     /// The user, as it was when it logged in.

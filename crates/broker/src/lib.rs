@@ -88,7 +88,7 @@ pub use control::{
 pub use engine::Positions;
 /// Lets go of the memory that this thread keeps for a broker that has stopped.
 pub use engine::chunks::release_thread as release_thread_memory;
-/// What happens to messages, told to those who watch.
+/// What happens to messages, reported to those that watch.
 pub use engine::tap;
 pub use events::{Event, EventSink};
 pub use firehose::{routed_queues, shown_properties};

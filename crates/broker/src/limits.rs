@@ -49,16 +49,16 @@ pub(crate) const PUBLISHER_PAUSE_MAX: Duration = Duration::from_millis(100);
 /// memory.
 pub(crate) const CACHED_TARGET_COUNT: usize = 64;
 
-/// How long a refused login waits before its connection is closed, where the client cannot be told (RabbitMQ: 1 s).
+/// How long a refused login waits before its connection is closed, where the client cannot be notified (RabbitMQ: 1 s).
 pub(crate) const REFUSED_LOGIN_DELAY: Duration = Duration::from_secs(1);
 
-/// How long a client may take, at most, to say close-ok or to close its socket when it has been told so. RabbitMQ's.
+/// How long a client may take, at most, to send close-ok or to close its socket after the server's close. RabbitMQ's.
 pub(crate) const CLOSE_TIMEOUT_MAX: Duration = Duration::from_secs(30);
 
 /// How long a client may take to end its direction when the server has ended the other one: it has read all that there is.
 pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long connections may take to end when their sockets are not looked at any more: their tasks have to have their turn.
+/// How long connections may take to end when their sockets are no longer looked at: their tasks have to have their turn.
 pub(crate) const CUT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest body that any configuration may allow (RabbitMQ: 512 MiB).
@@ -81,7 +81,7 @@ pub(crate) const RECENT_EVENT_COUNT_MAX: usize = 2000;
 /// Bytes of these.
 pub(crate) const RECENT_EVENT_LEN_MAX: usize = 1 << 20;
 
-/// Sessions of those who have logged in for many requests.
+/// Sessions of users that have logged in for many requests.
 pub(crate) const LOGIN_SESSION_COUNT_MAX: usize = 1000;
 /// Those of one user.
 pub(crate) const LOGIN_SESSION_OF_USER_COUNT_MAX: usize = 50;
@@ -92,7 +92,7 @@ pub(crate) const ALARM_INTERVAL: Duration = Duration::from_secs(1);
 /// How often queues that rest get their delivery watermark written.
 pub(crate) const WATERMARK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Events that wait for one who follows them.
+/// Events that wait for one follower.
 pub(crate) const SUBSCRIPTION_EVENT_COUNT_MAX: usize = 1000;
 /// Bytes of these.
 pub(crate) const SUBSCRIPTION_LEN_MAX: usize = 1 << 20;

@@ -3,9 +3,9 @@
 //! Failures are counted for each user at each address, so that a stranger locks out only himself; for each address, whichever user it
 //! claims to be; and for each user wherever they come from, with a limit that only many addresses together reach. The last two do
 //! not hold for a user at an address from which it has logged in lately. A success ends the row of its own user and address, and no
-//! other: who owns one account is not helped in guessing another's.
+//! other: the owner of one account is not helped in guessing another's.
 //!
-//! Names that can be no user's are not kept, which includes no name: who comes with a token often gives none. An address of IPv6 is
+//! Names that can be no user's are not kept, which includes no name: clients that log in by a token often give none. An address of IPv6 is
 //! its network of 64 bits, for that is what one host can choose from.
 
 use std::collections::HashMap;

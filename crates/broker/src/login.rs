@@ -54,7 +54,7 @@ pub enum LoginRefused {
 /// What a login may wait for.
 pub(crate) const ASKING: WaitReason = WaitReason { kind: WaitKind::Socket, name: "a back end for users", threads: &[] };
 
-/// A login in a trace: who comes from where, and never how it proves it.
+/// A login in a trace: which user logs in from where, and never with what proof.
 fn describe(attempt: &LoginAttempt, arguments: &mut Arguments) {
     arguments.text("user", &attempt.name);
     if let Some(address) = attempt.origin.peer {
@@ -76,7 +76,7 @@ impl Broker {
         self.log_in_by_chain(attempt).await
     }
 
-    /// Logs a client in by a token, which says who it is. To back ends it is a password without a name.
+    /// Logs a client in by a token, which names its user. To back ends it is a password without a name.
     pub async fn log_in_by_token(&self, token: &[u8], origin: &Origin) -> Result<Identity, LoginRefused> {
         self.log_in("", token, origin).await
     }
@@ -109,7 +109,7 @@ impl Broker {
         result
     }
 
-    /// The user of a name as it would be after a login, for operators who ask what it may do: as of a client whom its certificate has
+    /// The user of a name as it would be after a login, for operators who ask what it may do: as of a client that its certificate has
     /// proven. It counts as no login.
     pub async fn recognize(&self, name: &str, origin: &Origin) -> Result<Identity, LoginRefused> {
         self.ask_chain(&LoginAttempt { name: name.to_owned(), password: None, origin: *origin }).await
@@ -122,7 +122,7 @@ impl Broker {
         self.concluded(&attempt, now, result)
     }
 
-    /// What a login comes to, once it is known who it is.
+    /// The result of a login, once the user is known.
     fn concluded(
         &self,
         attempt: &LoginAttempt,
@@ -139,7 +139,7 @@ impl Broker {
         for step in &self.options.auth_steps {
             match (self.ask_step(step, attempt).await, &refused) {
                 (Ok(identity), _) => return Ok(identity),
-                // That others do not know the user says nothing when the one could not be asked who may.
+                // That other back ends do not know the user says nothing when one that may know it could not be asked.
                 (Err(LoginRefused::NoUser(_) | LoginRefused::Backend { .. }), LoginRefused::Unavailable { .. }) => {}
                 // That one cannot be asked makes no wrong password a right one.
                 (Err(LoginRefused::Unavailable { .. }), LoginRefused::WrongPassword(_)) => {}

@@ -74,7 +74,7 @@ impl LoginSessions {
         recorded
     }
 
-    /// Changes who it is, if it is still there.
+    /// Changes a session, if it still exists.
     pub(crate) fn change<T>(
         &self,
         digest: SessionDigest,

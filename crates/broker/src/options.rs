@@ -1,5 +1,5 @@
-//! What the broker is told at its start. Where the values come from (files, environment, command line) is the binary's
-//! business; the defaults are RabbitMQ's.
+//! The broker's settings at its start. Where the values come from (files, environment, command line) is the binary's business; the defaults
+//! are RabbitMQ's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,9 +99,9 @@ pub struct Options {
     pub permits_transient_nonexclusive_queues: bool,
     /// The type of queues that are declared without one, in vhosts that have no default of their own.
     pub default_queue_type: QueueType,
-    /// How long a consumer of a quorum queue may hold a message, unless it is told otherwise.
+    /// How long a consumer of a quorum queue may hold a message, unless something else is set for it.
     pub consumer_timeout: Duration,
-    /// Whether who declares an existing quorum queue as a classic one may go on.
+    /// Whether a client that declares an existing quorum queue as a classic one may go on.
     pub permits_quorum_queues_declared_as_classic: bool,
 }
 

@@ -71,7 +71,7 @@ struct Known {
     granted: Granted,
     /// What was allowed, newest first.
     allowed: VecDeque<Question>,
-    /// What others answered, and who was asked, until what it was asked for is done. One method may ask a great many.
+    /// What back ends answered, and which were asked, until what it was asked for is done. One method may ask a great many.
     answers: HashMap<Question, Vec<(usize, bool)>>,
     open: Option<Box<Open>>,
 }
@@ -322,7 +322,7 @@ impl Permissions {
     }
 }
 
-/// What a permission's pattern is matched with: the default exchange goes by another name there.
+/// What a permission's pattern is matched with: the default exchange has another name there.
 pub(crate) fn permission_name(name: &str) -> &str {
     if name.is_empty() { DEFAULT_EXCHANGE_ALIAS } else { name }
 }

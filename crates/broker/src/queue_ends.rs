@@ -22,7 +22,7 @@ impl Broker {
         }
     }
 
-    /// Deletes an auto-delete queue if its last consumer has gone. Says whether it did.
+    /// Deletes an auto-delete queue if its last consumer has left. Returns whether it did.
     pub(crate) fn delete_abandoned(&self, queue: &QueueHandle) -> bool {
         let Some(vhost) = self.vhosts.get(queue.definition.vhost.as_str()) else { return false };
         let conditions = DeleteConditions { if_abandoned: true, ..DeleteConditions::default() };

@@ -127,7 +127,7 @@ fn take_sites(recovered: &mut RecoveredStore) -> Result<BTreeMap<QueueId, Site>,
     found.filter_map(|entry| read(entry).transpose()).collect()
 }
 
-/// Delayed messages wait on where they did. Those whose exchange is gone are, too.
+/// Delayed messages continue to wait at their exchanges. Those of deleted exchanges are deleted, too.
 fn restore_delays(broker: &Broker, sites: BTreeMap<QueueId, Site>, queues: &mut HashMap<QueueId, RecoveredQueue>) {
     let mut by_site: BTreeMap<Site, Vec<RestoredGeneration<Held>>> = BTreeMap::new();
     for (generation, site) in sites {

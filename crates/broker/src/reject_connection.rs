@@ -1,8 +1,8 @@
-//! Clients that are told why no broker serves them.
+//! Clients that learn why no broker serves them.
 //!
 //! AMQP 0-9-1 lets a server say so when the client has asked for its vhost, and libraries understand it there best: at an earlier moment
-//! some take it for a wrong password. So the handshake is gone through, and `connection.open` is answered with `connection.close`. Who the
-//! client is, is not looked at: nothing is told but the reason.
+//! some take it for a wrong password. So the handshake is completed, and `connection.open` is answered with `connection.close`. Nothing is
+//! checked about the client, and nothing is sent but the reason.
 
 use std::future::Future;
 use std::io;
@@ -80,7 +80,7 @@ impl<'a> Talk<'a> {
         self.handshake == ServerHandshake::Closed
     }
 
-    /// Takes what it can from the front of `bytes`, and tells how much that was.
+    /// Takes what it can from the front of `bytes`, and returns how much that was.
     fn receive(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         if self.handshake == ServerHandshake::Header {
@@ -130,7 +130,7 @@ impl<'a> Talk<'a> {
                 handshake.tune(tune, out);
             }
             Ok(ClientRequest::Tune(answer)) if handshake.agree(answer, 0).is_ok() => {}
-            // Whatever else a client says instead of opening its vhost, it is told.
+            // Whatever a client sends now, it gets the reason.
             _ => handshake.close(ReplyCode::ConnectionForced, self.reason, out),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A requester consumes from the pseudo-queue and publishes with `reply-to: amq.rabbitmq.reply-to`; the broker replaces
 //! that by the consumer's address. A publish to the address through the default exchange reaches the
-//! requester's channel. Replies are never stored: they are gone when the requester is (RabbitMQ's direct reply-to).
+//! requester's channel. Replies are never stored: they are lost when the requester disconnects (RabbitMQ's direct reply-to).
 
 use std::collections::HashMap;
 use std::sync::Arc;

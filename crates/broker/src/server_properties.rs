@@ -7,7 +7,7 @@ use crate::options::Options;
 
 /// `server-properties` of connection.start.
 pub(crate) fn server_properties(options: &Options, cluster_name: &str) -> TableBuf {
-    // A proxy may say for whom it does something (channel.on-behalf-of).
+    // A proxy may name the client for which it does something (channel.on-behalf-of).
     let capabilities = server_capabilities().with(ON_BEHALF_OF, Value::Bool(true));
     let text = |text: &'static str| Value::LongStr(text.as_bytes());
     TableBuf::new()

@@ -10,16 +10,15 @@ use crate::connections::EndNotice;
 use crate::limits::CUT_TIMEOUT;
 use engine::Positions;
 
-/// What clients are told when the process ends.
+/// The reason that clients get when the process ends.
 const SHUTDOWN: &str = "broker forced connection closure with reason 'shutdown'";
 
 /// How often it is looked whether what is waited for has come.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Broker {
-    /// Receives nothing any more, and waits until all that has been received is durable and confirmed: up to `timeout`, and says whether
-    /// that is so. What comes next is [`Broker::stop_saying`]. Between the two nothing is lost if another broker goes on with what is in
-    /// the journal.
+    /// Receives nothing more, and waits up to `timeout` until all that has been received is durable and confirmed. Returns whether it is.
+    /// [`Broker::stop_saying`] comes next. Between the two nothing is lost if another broker continues with what is in the journal.
     pub async fn pause(&self, timeout: Duration) -> bool {
         let until = Instant::now() + timeout;
         let unheard = Arc::new(());
@@ -37,9 +36,9 @@ impl Broker {
         self.stop_saying(SHUTDOWN, timeout).await
     }
 
-    /// Stops: tells all clients why, waits up to `timeout` for them to go, ends all connections and threads of its own, and closes the
-    /// store so that the next start finds all as it was. Who accepts connections for it has to have stopped before: those that come
-    /// later are sent away.
+    /// Stops: sends all clients the reason, waits up to `timeout` for them to leave, ends all connections and threads of its own, and
+    /// closes the store so that the next start finds all as it was. The listeners that accept connections have to have stopped before:
+    /// later connections are sent away.
     pub async fn stop_saying(&self, reason: &str, timeout: Duration) -> Result<(), store::CloseError> {
         self.connections.announce_end(&EndNotice::Close(reason.into()));
         let until = Instant::now() + timeout;
@@ -61,7 +60,7 @@ impl Broker {
     }
 }
 
-/// Waits until it is so, and says whether it is.
+/// Waits until `is_so` returns true, and returns whether it did.
 async fn wait_until(until: Instant, is_so: impl Fn() -> bool) -> bool {
     while !is_so() {
         if Instant::now() >= until {

@@ -35,7 +35,7 @@ pub struct Subscription {
     subscriber: Arc<Subscriber>,
 }
 
-/// What a follower is told next.
+/// What a follower gets next.
 #[derive(Debug, Clone)]
 pub enum Followed {
     /// So many events were dropped since the last one, because it did not take them.
@@ -68,7 +68,7 @@ impl Subscribers {
         self.0.read().is_empty()
     }
 
-    /// Tells all who want to know.
+    /// Passes an event to all followers.
     pub(crate) fn publish(&self, event: Arc<Event>) {
         if self.is_empty() {
             return;

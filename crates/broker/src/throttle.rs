@@ -74,7 +74,7 @@ impl Throttle {
 impl Clock {
     fn set(&mut self, rate_per_s: Option<u64>) {
         if self.rate_per_s != rate_per_s {
-            // What was published at another pace is not owed at this one: a limit that was set too low is gone with its debts.
+            // What was published at another pace is not owed at this one: a limit that was set too low ends with its debts.
             *self = Clock { rate_per_s, paid_until: None };
         }
     }

@@ -13,7 +13,7 @@ pub(crate) enum Counted {
     Channel,
 }
 
-/// All users who have anything open.
+/// All users that have anything open.
 #[derive(Debug, Default)]
 pub(crate) struct Usages(Arc<Mutex<HashMap<Arc<str>, Usage>>>);
 

@@ -27,7 +27,7 @@ impl Vhosts {
         self.0.write().insert(vhost.name().clone(), Arc::new(vhost));
     }
 
-    /// Puts a vhost in if there is none of its name; `record` is told before it is seen.
+    /// Puts a vhost in if there is none of its name; `record` is called before it is seen.
     pub(crate) fn add<T>(&self, vhost: Vhost, record: impl FnOnce() -> T) -> Option<T> {
         let mut vhosts = self.0.write();
         if vhosts.contains_key(vhost.name()) {
@@ -38,7 +38,7 @@ impl Vhosts {
         Some(recorded)
     }
 
-    /// Takes a vhost out. None when it is gone already.
+    /// Takes a vhost out. None when it is deleted already.
     pub(crate) fn remove(&self, name: &str) -> Option<Arc<Vhost>> {
         self.0.write().remove(name)
     }

@@ -1,4 +1,4 @@
-//! Backups: copies of the data directory, made while everything goes on.
+//! Backups: copies of the data directory, made while the broker keeps working.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

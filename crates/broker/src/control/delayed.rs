@@ -157,7 +157,7 @@ impl Broker {
         }
     }
 
-    /// What time it is by the clock that all goes by that waits, in milliseconds since 1970: it goes on as it did when the system's is set.
+    /// The time in milliseconds since 1970, by the clock that all waiting messages use: it continues as it did when the system's is set.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.engine.clock.now_ms()

@@ -1,4 +1,4 @@
-//! Sessions of those who have logged in once for many requests: opened, found, ended.
+//! Sessions of users that have logged in once for many requests: opened, found, ended.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -30,7 +30,7 @@ pub struct OpenedSession {
 }
 
 impl Broker {
-    /// Opens a session for a user who has just logged in with this password or token. None: the password is not the user's any more.
+    /// Opens a session for a user that has just logged in with this password or token. None: the password is no longer the user's.
     pub fn open_login_session(
         &self,
         identity: &Identity,
@@ -62,8 +62,8 @@ impl Broker {
         Ok(Some(OpenedSession { token, expires_at_ms, position }))
     }
 
-    /// Who has the session of this token, with the rights that it has now, and until when in milliseconds since 1970. None: there is no
-    /// such session, or none any more.
+    /// Which user has the session of this token, with the rights that it has now, and until when in milliseconds since 1970. None: there is
+    /// no such session, or no longer.
     #[must_use]
     pub fn login_session(&self, token: &str, origin: &Origin, now_ms: u64) -> Option<(Identity, u64)> {
         let (identity, expires_at_ms) = self.identity_of_session(SessionDigest::of(token), now_ms)?;
@@ -103,8 +103,8 @@ impl Broker {
         self.login_sessions.retain(|other, _| other != digest, |gone| self.record_sessions(None, gone));
     }
 
-    /// Gives the session of a user whom a token knows another token's rights and end, at most until `until_ms`. Says when it ends now;
-    /// None: there is no such session any more, or it is another user's.
+    /// Gives the session of a user that a token identifies another token's rights and end, at most until `until_ms`. Returns when it ends
+    /// now; None: there is no longer such a session, or it is another user's.
     pub fn renew_login_session(&self, token: &str, identity: &Identity, until_ms: u64) -> Option<u64> {
         self.login_sessions.change(SessionDigest::of(token), |session| {
             let is_same = session.user == identity.user.name && session.identity.is_some();

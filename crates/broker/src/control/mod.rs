@@ -1,6 +1,6 @@
-//! What operators change: users, vhosts, permissions, policies, parameters. Each change is journalled before a client sees
-//! it, told to whom it concerns, and emitted as an event. And backups, which change nothing, and limits of memory and disk, which last
-//! until the process ends.
+//! What operators change: users, vhosts, permissions, policies, parameters. Each change is journalled before a client sees it, passed on to
+//! the parts that it concerns, and emitted as an event. And backups, which change nothing, and limits of memory and disk, which last until
+//! the process ends.
 //!
 //! Who may do it is for the caller to decide (the HTTP API by tags); what users may do inside a vhost is in
 //! [`crate::vhost_access`].

@@ -48,7 +48,7 @@ impl Broker {
         Ok((application.finish(self), warnings))
     }
 
-    /// The same, in turns: the policies are there, and what they are for follows them as the application goes on.
+    /// The same, in turns: the policies hold at once, and objects follow them as the application proceeds.
     pub fn begin_policies(
         &self,
         actor: &Actor,
@@ -102,7 +102,7 @@ impl Broker {
         application.add(changed, pass);
     }
 
-    /// Deletes a policy; what it set is gone at once.
+    /// Deletes a policy; what it set ends at once.
     pub fn delete_policy(
         &self,
         actor: &Actor,
@@ -129,7 +129,7 @@ impl Broker {
         Ok(application)
     }
 
-    /// Deletes policies of a vhost; what they set is gone at once. Says how many there were.
+    /// Deletes policies of a vhost; what they set ends at once. Returns how many there were.
     pub fn delete_policies(
         &self,
         actor: &Actor,

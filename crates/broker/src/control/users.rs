@@ -43,7 +43,7 @@ impl Broker {
         self.users.get(name)
     }
 
-    /// A user as it is now, with the tags that it has now. None: the user is gone, or its login or its session has ended.
+    /// A user as it is now, with the tags that it has now. None: the user is deleted, or its login or its session has ended.
     #[must_use]
     pub fn renewed(&self, identity: &Identity) -> Option<Identity> {
         if identity.expires_at.is_some_and(|expires_at| expires_at <= SystemTime::now()) {
@@ -65,7 +65,7 @@ impl Broker {
         // Hashed before anything is locked.
         let (password, second_password) = (self.hashed(password)?, self.hashed(second_password)?);
         let mut position = Positions::NONE;
-        // Who is about to open a connection has the user as it was, or as it is from here on and is told below.
+        // A connection that is about to open has the user as it is from here on, or as it was and is notified below.
         let opening = self.opening.lock();
         let updated = self.users.update(
             name.as_str(),
@@ -170,7 +170,7 @@ impl Broker {
     /// Deletes a user with its permissions, and closes its connections.
     pub fn delete_user(&self, actor: &Actor, name: &str) -> Result<Changed, ControlError> {
         self.check_unprotected(actor, name)?;
-        // No client can come in any more as this user, and those that have come in are told below.
+        // No client can log in as this user from here on, and the connections of those that have are notified below.
         let opening = self.opening.lock();
         let position = self.users.remove(name, |user, permissions, topics| {
             let mut records = RecordBatch::new();

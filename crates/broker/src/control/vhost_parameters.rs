@@ -1,7 +1,6 @@
-//! Parameters of vhosts: what shovels and federation are told to do. Limits of vhosts are parameters for operators only, and are in
-//! `vhosts`.
+//! Parameters of vhosts: what shovels and federation have to do. Limits of vhosts are parameters for operators only, and are in `vhosts`.
 //!
-//! Values have passwords. They are told to the caller who asks for parameters, and never in events.
+//! Values have passwords. Callers that ask for parameters get them; events never have them.
 
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ impl Broker {
         shared.iter().map(|parameter| VhostParameter::clone(parameter)).collect()
     }
 
-    /// The same, not copied: for those who look at all of them after each change. One that has not changed is the same one as before.
+    /// The same, not copied: for callers that look at all of them after each change. One that has not changed is the same one as before.
     #[must_use]
     pub fn shared_vhost_parameters(&self, component: Option<&str>, vhost: Option<&str>) -> Vec<Arc<VhostParameter>> {
         let vhosts = match vhost {
@@ -47,8 +46,8 @@ impl Broker {
         self.vhost_parameter_changes.subscribe()
     }
 
-    /// Sets a parameter of a vhost. Nothing happens where it has the value already. A limit is not for what is there; two requests at the
-    /// same moment may go one beyond it, as in RabbitMQ.
+    /// Sets a parameter of a vhost. Nothing happens where it has the value already. A limit does not stop changes to existing parameters;
+    /// two requests at the same moment may exceed it by one, as in RabbitMQ.
     pub fn put_vhost_parameter(&self, actor: &Actor, parameter: VhostParameter) -> Result<Changed, ControlError> {
         let VhostParameter { vhost, component, name, value } = &parameter;
         check_vhost_parameter(component, name, value).or_else(|error| invalid(error.to_string()))?;
@@ -115,7 +114,7 @@ impl Broker {
     }
 }
 
-/// As RabbitMQ tells of it, without the value. Of hidden ones nothing is told.
+/// The event as RabbitMQ has it, without the value. Hidden parameters have no events.
 fn event_of(event: &'static str, parameter: &VhostParameter) -> Option<Event> {
     let VhostParameter { vhost, component, name, value: _ } = parameter;
     let event = || {

@@ -151,7 +151,7 @@ impl Broker {
                 "Cannot delete virtual host '{name}': it is protected from deletion"
             )));
         }
-        // No client can come in any more.
+        // No client can open the vhost from here on.
         let removed = {
             let _opening = self.opening.lock();
             let mut deleted = self.statistics.deleted_vhosts.lock();

@@ -50,7 +50,7 @@ pub(crate) fn accept(broker: &Broker, stream: &Stream) -> Arc<ConnectionHandle> 
     ConnectionHandle::new(broker.connections.next_id(), peer, local, stream.tls_info(), wall_ms())
 }
 
-/// Serves a connection until it ends. `known`: who it is, if no login has to say so.
+/// Serves a connection until it ends. `known`: the client's identity, if no login has to establish it.
 ///
 /// No `async fn`: its future would keep room for all that the connection is made of, a kilobyte and a half, beside the connection.
 pub(crate) fn serve<P: Protocol>(
@@ -94,7 +94,7 @@ impl<P: Protocol> DurableWaiter for ConnectionWaiter<P> {
 impl<P: Protocol> SocketProbe for ConnectionWaiter<P> {
     fn tcp_info(&self) -> Option<net::TcpInfo> {
         let connection = self.connection.upgrade()?;
-        // Its task holds it as long as it works, which is not long; who waits is in a hurry, too.
+        // Its task holds it as long as it works, which is not long; the caller is in a hurry, too.
         let connection = connection.try_lock_for(SOCKET_PROBE_WAIT)?;
         connection.stream.tcp_info()
     }
@@ -220,7 +220,7 @@ impl<P: Protocol> Connection<P> {
         if effort::is_counted() { self.poll_counted(cx) } else { self.poll_turns(cx) }
     }
 
-    /// The same while a viewer wants to know who takes the processors' time.
+    /// The same while a viewer asks which connections take the processors' time.
     #[cold]
     fn poll_counted(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let began_at = Instant::now();
@@ -446,7 +446,7 @@ impl<P: Protocol> Connection<P> {
                 self.end(cx, until)?;
             }
         } else if self.written >= OUTPUT_LEN && 2 * self.written >= self.session.front().output().len() {
-            // Moving what is left costs no more than what has gone.
+            // Moving what is left costs no more than what has been written.
             self.session.front_mut().remove_output(self.written);
             self.written = 0;
         }
@@ -456,7 +456,7 @@ impl<P: Protocol> Connection<P> {
     /// Ends this side's direction, all being said. It is over when the client has ended the other one, or is not waited for.
     fn end(&mut self, cx: &mut Context<'_>, until: Instant) -> Result<(), ConnectionEnded> {
         if !self.is_ended {
-            // A client that reads the end of the stream finds its connection in no listing any more.
+            // A client that reads the end of the stream no longer finds its connection in any listing.
             self.leave_listings();
             self.is_ended = self.stream.poll_shutdown(cx).is_ready();
         }
@@ -526,7 +526,7 @@ impl<P: Protocol> Connection<P> {
         if self.session.front().is_input_paused() {
             self.last_received = now;
         } else if !self.session.front().wants_input() {
-            // Nothing is received because so much waits to be sent: that it goes on is a sign of life.
+            // Nothing is received because so much waits to be sent: progress in sending is a sign of life.
             self.last_received = self.last_received.max(self.last_sent);
         }
         if now - self.last_received >= 2 * interval {

@@ -12,7 +12,7 @@ use engine::queue_handle::QueueHandle;
 pub(super) struct ConnectionResources {
     exclusive_queues: Vec<Arc<QueueHandle>>,
     permit: Option<Permit>,
-    /// It is not counted among its vhost's connections any more.
+    /// It is no longer counted among its vhost's connections.
     has_left: bool,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct ConsumerSlot {
 const CONSUMER_LEN: usize =
     size_of::<ConsumerHandle>() + size_of::<ConsumerCounters>() + size_of::<ConsumerSlot>() + 64;
 
-/// All of them, by a number that is reused only when nothing refers to it any more.
+/// All of them, by a number that is reused only when nothing refers to it any longer.
 #[derive(Debug, Default)]
 pub(super) struct ConsumerSlots {
     slots: Vec<Option<ConsumerSlot>>,

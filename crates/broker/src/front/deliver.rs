@@ -26,7 +26,7 @@ impl<P: Protocol> Front<P> {
         // less: at most a window.
         let output_len = if self.broker.engine.store.is_memory_short() { usize::MAX } else { OUTPUT_LEN };
         let now_ms = self.broker.engine.statistics.options.has_histograms.then(|| self.broker.engine.clock.now_ms());
-        // Where they lie: a message that is taken out by itself costs more than what is encoded of it.
+        // Where they lie: taking out a single message costs more than what is encoded of it.
         let mut pending = self.deliveries.take();
         let (count, released_len) = self.encode_each(&pending, output_len, now_ms);
         let is_sampled = count > 0 && self.stages.times_next_deliveries();

@@ -1,8 +1,8 @@
 //! How consumers leave their queues: cancelled by their client or by the broker, or ended with their lane or connection.
 //!
-//! What a consumer leaves behind goes before all that is ready, so its queue must not be dispatched before it is back: a single active
-//! consumer's successor would handle later messages first. One visit to the queue therefore removes the consumer, takes what was on its
-//! way to it out of the outbox, gives back what its lane had unacked if that ends, too, and dispatches only then.
+//! What a consumer leaves behind precedes all that is ready, so its queue must not be dispatched before it is back: a single active
+//! consumer's successor would handle later messages first. One visit to the queue therefore removes the consumer, takes what was on its way
+//! to it out of the outbox, gives back what its lane had unacked if that ends, too, and dispatches only then.
 //!
 //! A lane may have very many consumers. Its end closes their gates, gives back all of one queue in the first visit to it, and removes
 //! the consumers in as many visits as it takes: the queue serves others in between.
@@ -69,7 +69,7 @@ impl<P: Protocol> Front<P> {
         self.lanes.put(lane);
     }
 
-    /// Takes a consumer off its queue, while its lane goes on.
+    /// Takes a consumer off its queue, while its lane stays.
     pub(super) fn end_consumer(&mut self, lane: &mut Lane<P::Lane>, number: u32) {
         let Some(slot) = self.consumers.get(number) else { return };
         let mut departure = Departure::from(&slot.queue);
@@ -80,7 +80,7 @@ impl<P: Protocol> Front<P> {
         self.settle_unsent(lane, number, &mut unsent);
     }
 
-    /// What was on its way to a consumer that has ended while its lane goes on: it is back in its queue, or, where nothing can go back
+    /// What was on its way to a consumer that has ended while its lane stays: it is back in its queue, or, where nothing can go back
     /// because it needs no ack, is delivered.
     fn settle_unsent(&mut self, lane: &mut Lane<P::Lane>, number: u32, unsent: &mut Unsent) {
         let mine = unsent.0.remove(&number).unwrap_or_default();
@@ -93,7 +93,7 @@ impl<P: Protocol> Front<P> {
         self.consumers.tidy(number);
     }
 
-    /// A lane's end: its consumers go, and what it had unacked goes back.
+    /// A lane's end: its consumers leave, and what it had unacked returns to its queues.
     pub(crate) fn release_lane(&mut self, lane: Lane<P::Lane>) {
         self.release_lanes(vec![lane]);
     }
@@ -213,7 +213,7 @@ impl<P: Protocol> Front<P> {
     }
 
     /// Where very many deliveries go back, most do so before the visit that everything else is done in, in pieces. The queue hands out
-    /// nothing meanwhile: what comes back goes first.
+    /// nothing meanwhile: what comes back precedes the rest.
     fn give_back_most<'h>(&self, queue: &QueueHandle, held: &'h [HeldDelivery]) -> RestOfHeld<'h> {
         let mut rest = RestOfHeld { rest: held, has_begun: false };
         while rest.rest.len() > SETTLED_COUNT_MAX {
@@ -265,13 +265,13 @@ impl<P: Protocol> Front<P> {
         seqs
     }
 
-    /// The queues of consumers are gone. Where the client itself has deleted one, it hears that first.
+    /// The queues of consumers are deleted. Where the client itself has deleted one, it gets that reply first.
     pub(crate) fn queues_deleted(&mut self, consumers: Vec<(u32, QueueId)>) {
         let consumers = self.waits.cancel_after_reply(consumers);
         self.consumers_cancelled(consumers);
     }
 
-    /// The server cancels consumers: their queue is gone, or the user may not read it any more.
+    /// The server cancels consumers: their queue is deleted, or the user may no longer read it.
     pub(super) fn consumers_cancelled(&mut self, consumers: Vec<(u32, QueueId)>) {
         if consumers.is_empty() {
             return;

@@ -216,7 +216,7 @@ impl<P: Protocol> Front<P> {
         waits_for.iter().for_each(|position| self.wake_at(position));
     }
 
-    /// Writes the confirms that may leave, if they are all that the journal is waited for with, and nothing else is. Else says so, and does
+    /// Writes the confirms that may leave, if only they wait for the journal, and nothing else waits. Otherwise returns false, and does
     /// nothing.
     pub(super) fn write_durable(&mut self) -> bool {
         let waits_for_more = self.waits.has_any()

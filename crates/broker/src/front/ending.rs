@@ -58,12 +58,12 @@ impl<P: Protocol> Front<P> {
         self.phase = Phase::Refused { until: Instant::now() + REFUSED_LOGIN_DELAY };
     }
 
-    /// Nothing is said any more but what waits to be written. The client may take so long to read it and to end its direction.
+    /// Nothing more is sent but what waits to be written. The client may take so long to read it and to end its direction.
     pub(crate) fn end_output(&mut self, within: Duration) {
         self.phase = Phase::Closed { until: Instant::now() + within };
     }
 
-    /// Nothing is said any more, and the client is not waited for.
+    /// Nothing more is sent, and the client is not waited for.
     pub(crate) fn end_at_once(&mut self) {
         self.phase = Phase::Closed { until: Instant::now() };
     }
@@ -84,8 +84,7 @@ impl<P: Protocol> Front<P> {
         }
     }
 
-    /// Nothing is received any more until the connection is closed. What was received is on its way to the journal when `unheard` is
-    /// dropped.
+    /// Nothing more is received until the connection is closed. What was received is on its way to the journal when `unheard` is dropped.
     pub(super) fn pause(&mut self, unheard: Arc<()>) {
         self.apply_batch();
         self.flow.pause();

@@ -65,7 +65,7 @@ impl<S> Lanes<S> {
     }
 
     /// A publish that is to be confirmed has been refused by a queue, or is done once the journal is durable up to `position`.
-    // Always: there are two who call it, and one of them does so for each message.
+    // Always: it has two callers, and one of them calls it for each message.
     #[inline(always)]
     pub(super) fn complete(&mut self, number: LaneNumber, seq: u64, is_refused: bool, position: Positions) {
         let Some(lane) = self.get_mut(number) else { return };

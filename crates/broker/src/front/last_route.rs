@@ -18,7 +18,7 @@ pub(super) struct LastRoute {
 }
 
 impl LastRoute {
-    /// Where a message goes, in the place of another's route, whose room it takes.
+    /// Remembers the route of a message in the place of another's, whose room it takes.
     pub(super) fn remember(
         place: &mut Option<Box<Self>>,
         epoch: Epoch,
@@ -43,7 +43,7 @@ impl LastRoute {
         }
     }
 
-    /// Whether a message goes the same way.
+    /// Whether a message has the same route.
     #[inline(always)]
     pub(super) fn is_for(&self, epoch: Epoch, message: &Incoming<'_>, is_delayed: bool) -> bool {
         self.epoch == epoch

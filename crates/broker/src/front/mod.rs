@@ -7,8 +7,8 @@
 //! - What a client asks for: `opening` (logins), `publish`, `consume`, `settle`, `commit`.
 //! - What a front is made of: `lanes`, `consumer_slots`, `deliveries`, `waits`, `publisher_flow`, `principal`,
 //!   `connection_resources`, `routes`.
-//! - What goes in and out: `input`, `output`, `throttling`; `turn` counts it.
-//! - How it goes on and ends: `drain`, `deliver`, `publish_hold`, `departures`, `ending`.
+//! - What comes in and out: `input`, `output`, `throttling`; `turn` counts it.
+//! - How it continues and ends: `drain`, `deliver`, `publish_hold`, `departures`, `ending`.
 //! - What is reported of messages: `tracer`. What is timed: `stages`, `answers`.
 
 mod answers;

@@ -57,12 +57,12 @@ impl<P: Protocol> Front<P> {
         self.principal.login().identity.name()
     }
 
-    /// What a back end has answered about who the client is, if one was asked.
+    /// What a back end has answered about the client's identity, if one was asked.
     pub(crate) fn take_login_answer(&mut self) -> Option<Result<Identity, LoginRefused>> {
         self.principal.take_answer()
     }
 
-    /// Finds out who the client is. None: a back end is asked first, and the same comes again when it has answered.
+    /// Finds out the client's identity. None: a back end is asked first, and the same comes again when it has answered.
     pub(crate) fn try_login(&mut self, attempt: LoginAttempt) -> Option<Result<Identity, LoginRefused>> {
         if self.broker.logs_in_at_once() {
             return Some(self.broker.log_in_at_once(&attempt));
@@ -86,7 +86,7 @@ impl<P: Protocol> Front<P> {
         Some(self.broker.engine.clock.now_ms().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// The client goes into a virtual host: from here on it may publish and consume. Where a back end has to be asked first it is
+    /// The client opens a virtual host: from here on it may publish and consume. Where a back end has to be asked first the call is
     /// refused, and comes again ([`Front::waits_for_answer`]).
     pub(crate) fn open(&mut self, name: &str, negotiated: Negotiated) -> Outcome<()> {
         let user = self.user_name().to_owned();

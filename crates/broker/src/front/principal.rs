@@ -15,7 +15,7 @@ pub(super) struct Principal {
     access: Option<Arc<VhostAccess>>,
     /// Whether others than the broker say what the user may do. Set when the connection is open.
     asks_back_ends: bool,
-    /// The answer about who the client is.
+    /// The answer about the client's identity.
     answer: Option<Box<Result<Identity, LoginRefused>>>,
     /// What a new secret allows is being found out.
     is_renewing: bool,
@@ -93,7 +93,7 @@ impl Principal {
         self.change_identity(identity);
     }
 
-    /// A back end has said who the client is.
+    /// A back end has answered about the client's identity.
     pub(super) fn answer(&mut self, answer: Result<Identity, LoginRefused>) {
         self.answer = Some(Box::new(answer));
     }

@@ -78,7 +78,7 @@ pub(crate) trait Protocol: Sized + Send + 'static {
     /// The broker's side of the session.
     fn front_mut(&mut self) -> &mut Front<Self>;
 
-    /// Takes whole messages of the protocol from the front of `bytes`, as many as it may, and tells how many bytes that were. What it
+    /// Takes whole messages of the protocol from the front of `bytes`, as many as it may, and returns how many bytes that were. What it
     /// leaves comes again, with what follows it.
     fn receive(&mut self, bytes: &[u8], now_ms: u64) -> usize;
 

@@ -57,7 +57,7 @@ impl<P: Protocol> Front<P> {
         }
     }
 
-    /// Publishes a message that goes elsewhere than the lane's last.
+    /// Publishes a message whose route is not that of the lane's last.
     fn publish_elsewhere(
         &mut self,
         lane: &mut Lane<P::Lane>,
@@ -171,7 +171,7 @@ impl<P: Protocol> Front<P> {
         Ok(())
     }
 
-    /// A reply to a direct reply-to consumer: it goes to that consumer's connection, past all queues.
+    /// A reply to a direct reply-to consumer: it is sent to that consumer's connection, past all queues.
     fn publish_reply(&mut self, lane: &mut Lane<P::Lane>, message: &Incoming<'_>) -> Outcome<()> {
         let permitted = self.access().check_publish(message.exchange, &[message.routing_key])?;
         match &mut lane.tx {

@@ -1,8 +1,8 @@
 //! Publishers that wait: while an alarm is on, or the store is behind.
 //!
-//! RabbitMQ's way: a connection is stopped when it begins to publish while an alarm is on, never before; it is told so once
-//! (`connection.blocked`, if it asked for that), and once more when all alarms are over. That publish is the first thing to be looked at
-//! then: none goes through meanwhile, but for one whose content was still coming when the alarm began. Consumers go on.
+//! RabbitMQ's way: a connection is stopped when it begins to publish while an alarm is on, never before; the client is notified once
+//! (`connection.blocked`, if it asked for that), and once more when all alarms are over. That publish is then the first thing to be looked
+//! at: none passes meanwhile, but for one whose content was still coming when the alarm began. Consumers go on.
 
 use super::{Front, Protocol};
 

@@ -36,7 +36,7 @@ impl PublisherFlow {
         self.stops != 0 || self.is_throttled()
     }
 
-    /// Nothing holds the client back any more: the connection ends.
+    /// Nothing holds the client back any longer: the connection ends.
     pub(super) fn forget(&mut self) {
         (self.stops, self.throttled_for) = (0, Duration::ZERO);
     }

@@ -1,8 +1,7 @@
 //! What a connection has received and its session has not taken: a frame in part, or whole ones that it does not want now.
 //!
-//! A read goes into a buffer of the thread, behind the place for what is left of the reads before it, so that the session finds all of it
-//! in
-//! one piece. What is left is copied there, but not for each read of a frame that comes in many: its parts are gathered, and copied once
+//! A read is put into a buffer of the thread, behind the place for what is left of the reads before it, so that the session finds all of it
+//! in one piece. What is left is copied there, but not for each read of a frame that comes in many: its parts are gathered, and copied once
 //! when it is complete. Copied for each read, a frame would cost the square of its length.
 
 /// What is left of earlier reads.

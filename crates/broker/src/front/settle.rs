@@ -41,7 +41,7 @@ impl<P: Protocol> Front<P> {
         Ok(())
     }
 
-    /// Everything unacked on the lane goes back to its queue.
+    /// Returns everything unacked on the lane to its queue.
     pub(crate) fn requeue_all(&mut self, lane: &mut Lane<P::Lane>) {
         let mut taken = Vec::new();
         lane.unacked.take_up_to(0, &mut taken);

@@ -17,7 +17,7 @@ pub(super) struct Transaction {
     pub(super) settled: Vec<(UnackedDelivery, Disposition)>,
 }
 
-/// A publish that waits. Its content lies in no chunk: who never commits must not keep one from being freed.
+/// A publish that waits. Its content lies in no chunk: a client that never commits must not keep one from being freed.
 #[derive(Debug)]
 pub(super) struct PendingPublish {
     pub(super) content: Box<[u8]>,
@@ -26,7 +26,7 @@ pub(super) struct PendingPublish {
     pub(super) options: PublishOptions,
 }
 
-/// Where a publish that waits goes.
+/// The destination of a publish that waits.
 #[derive(Debug)]
 pub(super) enum PendingTarget {
     Queues(Arc<Targets>),

@@ -38,7 +38,7 @@ struct HeldReply {
     is_followed: bool,
     /// No delivery may leave before it.
     holds_deliveries: bool,
-    /// Consumers whose queues have gone meanwhile: they are cancelled after it.
+    /// Consumers whose queues were deleted meanwhile: they are cancelled after it.
     cancels: Vec<(u32, QueueId)>,
 }
 

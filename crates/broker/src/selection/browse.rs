@@ -37,7 +37,7 @@ pub struct BrowseRequest<'a> {
 /// Where browsing begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// At the message that goes next.
+    /// At the message that is delivered next.
     Head,
     /// At a place, or behind it if nothing is there.
     At(MessageId),
@@ -73,7 +73,7 @@ pub struct BrowsedMessage {
 /// Who has a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeldBy {
-    /// The name of the connection, and the number of the channel; none for who got it with `basic.get`, or has gone.
+    /// The name of the connection, and the number of the channel; none for a client that used `basic.get`, or has disconnected.
     pub channel: Option<(String, u16)>,
     /// The consumer's tag.
     pub consumer_tag: Option<String>,
@@ -88,7 +88,7 @@ pub struct BrowsedPage {
     pub next: Option<MessageId>,
 }
 
-/// An unacked message: where it is, and who has it.
+/// An unacked message: where it is, and which consumer holds it.
 type HeldMessage = (QueueSeq, Held, Option<ConsumerId>);
 
 impl VhostAccess {
@@ -156,7 +156,7 @@ impl VhostAccess {
         Ok(page.ends_at(Some(at(from))))
     }
 
-    /// The message with its body, read again if it has to be. `None`: it has gone meanwhile.
+    /// The message with its body, read again if it has to be. `None`: it has left the queue meanwhile.
     async fn with_body(&self, queue: &QueueHandle, seq: QueueSeq, message: Held) -> Option<Held> {
         if message.has_body() {
             return Some(message);

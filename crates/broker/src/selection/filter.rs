@@ -28,7 +28,7 @@ pub struct MessageFilter {
 }
 
 impl MessageFilter {
-    /// Whether a message is meant.
+    /// Whether the filter selects a message.
     pub(super) fn means(&self, parts: &Parts<'_>, has_been_handed_out: bool) -> bool {
         let is_redelivered = is_redelivered(parts, has_been_handed_out);
         let is = |wanted: &Option<Vec<u8>>, found: &[u8]| wanted.as_ref().is_none_or(|wanted| wanted == found);

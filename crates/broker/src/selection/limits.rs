@@ -18,5 +18,5 @@ pub(super) const TAIL_COUNT_MAX: u64 = 10_000;
 pub(super) const CARRIED_COUNT_MAX: usize = 256;
 /// Bytes that are moved at once.
 pub(super) const CARRIED_LEN_MAX: u64 = 4 << 20;
-/// Names of queues that are gone, in an answer.
+/// Names of queues that no longer exist, in an answer.
 pub(super) const MISSING_NAMES_MAX: usize = 20;

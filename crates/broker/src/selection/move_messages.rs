@@ -67,7 +67,7 @@ pub struct MoveReport {
     pub not_dead_count: u64,
     /// How many stay because they are in the queue already to which they would go. Only of a redrive.
     pub already_there_count: u64,
-    /// Queues that are gone, each with how many would have gone there; some of them if there are many. Only of a redrive.
+    /// Queues that no longer exist, each with how many would have been moved there; some of them if there are many. Only of a redrive.
     pub missing: BTreeMap<String, u64>,
     /// Where there may be more of them: it was too much for one request.
     pub next: Option<MessageId>,
@@ -226,7 +226,7 @@ impl VhostAccess {
             }
             // Not faster than the disk: what is on its way takes memory.
             if !self.broker.engine.until_durable(moved.changed.position).await {
-                // Who asked is told so when all of it is waited for.
+                // The caller gets this error when it waits for all of it.
                 break;
             }
         }
@@ -247,7 +247,7 @@ impl VhostAccess {
         target.move_outcome(way, seen)
     }
 
-    /// Where a message goes, rewritten as it arrives there.
+    /// The destination of a message, rewritten as it arrives there.
     fn move_outcome(&self, way: &Way<'_>, seen: &SeenMessage<Held>) -> Outcome<MoveOutcome> {
         let Some(parts) = Parts::read(seen.message.content().bytes()) else { return Ok(MoveOutcome::Unroutable) };
         let Some(view) = parts.header.view() else { return Ok(MoveOutcome::Unroutable) };
@@ -310,7 +310,7 @@ impl VhostAccess {
 /// Messages that an operator moves leave their queue, if all that they go to takes them.
 struct FromQueue<'a> {
     source: &'a QueueHandle,
-    /// `None`: the queue is gone.
+    /// `None`: the queue is deleted.
     section: Option<Section>,
 }
 
@@ -330,7 +330,7 @@ impl Leave<SeenMessage<Held>> for FromQueue<'_> {
         match welcome(locked, self.source, publish, targets) {
             Welcome::None => section.unroutable_count += 1,
             Welcome::Refused => section.refused_count += 1,
-            // It would be gone.
+            // It would be lost.
             Welcome::All if locked.would_be_dropped(publish, targets) => section.refused_count += 1,
             Welcome::All => {
                 let Some((entry, work)) = locked.queue(self.source) else { return false };

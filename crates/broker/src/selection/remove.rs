@@ -18,7 +18,7 @@ use model::refusal::{self, Outcome};
 /// What deleting messages came to.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Removed {
-    /// How many have gone.
+    /// How many have been deleted.
     pub count: u64,
     /// Where there may be more of them: it was too much for one request.
     pub next: Option<MessageId>,

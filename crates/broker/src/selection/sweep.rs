@@ -83,7 +83,7 @@ impl<'a> Sweep<'a> {
             if !seen.is_empty() {
                 return Ok(Some(seen));
             }
-            // It was a way over what is gone.
+            // It was a way over deleted messages.
             self.looked_at_count += 1;
         }
         Ok(None)
@@ -131,8 +131,8 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The first ready message of this position or behind it, read if it has to be. `None`: there is none, or too much of what was there is
-/// gone.
+/// The first ready message of this position or behind it, read if it has to be. `None`: there is none, or too many of those there have
+/// left.
 pub(crate) async fn first_from(broker: &Broker, queue: &QueueHandle, from: Position) -> Option<Held> {
     let sweep = Sweep::new(broker, queue, from);
     let mut at = from;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::assembly::Assembly;
 use crate::front::Lane;
 
-/// An open channel, or one that was told to close and has not answered yet.
+/// An open channel, or one that the server has closed and whose client has not answered yet.
 pub(super) type Channel = Lane<ChannelState>;
 
 /// What AMQP 0-9-1 keeps of a channel.

@@ -17,7 +17,7 @@ use crate::session::channel::Channel;
 use crate::session::exception::{Exception, Handled};
 
 impl Session {
-    /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
+    /// Takes whole frames from the front of `bytes`, as many as it may, and returns how many bytes that were.
     pub(super) fn receive_frames(&mut self, bytes: &[u8], now_ms: u64) -> usize {
         self.front.begin_receiving(now_ms);
         let mut at = 0;
@@ -38,7 +38,7 @@ impl Session {
                 }
                 Ok(None) => break,
                 Err(_) if matches!(self.front.phase(), Phase::Closing { .. }) => {
-                    // It was told, and cannot be understood any more.
+                    // The client has been notified, and can no longer be understood.
                     self.front.end_output(END_TIMEOUT);
                     return bytes.len();
                 }
@@ -126,7 +126,7 @@ impl Session {
         0
     }
 
-    /// Handles a frame by itself, with none of those that follow it.
+    /// Handles a single frame, with none of those that follow it.
     fn single_frame(&mut self, frame: &Frame<'_>) {
         let (result, site) = match frame.kind {
             FrameKind::Method => self.method_frame(frame),

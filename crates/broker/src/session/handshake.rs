@@ -1,4 +1,4 @@
-//! From the protocol header to connection.open-ok (AMQP 0-9-1, 2.2.4): who it is, and what both sides can do.
+//! From the protocol header to connection.open-ok (AMQP 0-9-1, 2.2.4): the client's identity, and what both sides can do.
 
 use amqp::frame::put_method;
 use amqp::handshake::ClientRequest;

@@ -45,7 +45,7 @@ impl Session {
             self.front.apply_batch();
         }
         let Some(mut channel) = self.front.take_lane(LaneNumber(number)) else {
-            // A channel that both sides have closed at once does not exist any more.
+            // A channel that both sides have closed at once no longer exists.
             if matches!(method, Method::ChannelCloseOk(_)) && self.end_crossing(number) {
                 return Ok(());
             }
@@ -157,7 +157,7 @@ impl Session {
         }
     }
 
-    /// Both sides have closed a channel at once. It does not exist any more, and the client's `close-ok` is yet to come.
+    /// Both sides have closed a channel at once. It no longer exists, and the client's `close-ok` is yet to come.
     fn begin_crossing(&mut self, number: u16) {
         if !self.crossing.contains(&LaneNumber(number)) {
             self.crossing.push(LaneNumber(number));

@@ -44,7 +44,7 @@ impl Session {
         self.declared(channel, declare, position, queue.name(), [ready_count, consumer_count.into()])
     }
 
-    /// Declaring a reply consumer's address tells whether it is still there. There is one who listens then, as at the name that all share:
+    /// Declaring a reply consumer's address returns whether it still exists. It has one consumer then, as has the name that all share:
     /// requesters look for it before they go on.
     fn declare_reply_address(&mut self, channel: &Channel, declare: &queue::Declare<'_>) -> Handled<()> {
         let vhost = self.front.vhost().name().as_str();

@@ -32,7 +32,7 @@ impl Session {
         Ok(self.front.settle(channel, tag, multiple, disposition)?)
     }
 
-    /// basic.recover and basic.recover-async: everything unacked on the channel goes back to its queue.
+    /// basic.recover and basic.recover-async: everything unacked on the channel returns to its queue.
     pub(super) fn recover(&mut self, channel: &mut Channel, requeue: bool, is_answered: bool) -> Handled<()> {
         if !requeue {
             return exception::not_implemented("requeue=false");

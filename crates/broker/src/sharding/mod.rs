@@ -51,7 +51,7 @@ impl Vhost {
         }
     }
 
-    /// The queue that is meant by who declares one of this name: a sharded exchange's first shard, whether it is there or not.
+    /// The queue that a client means that declares one of this name: a sharded exchange's first shard, whether it exists or not.
     pub(crate) fn queue_to_declare(&self, broker: &Broker, name: QueueName) -> QueueName {
         if self.turn_of_sharded(&name).is_none() {
             return name;
@@ -82,7 +82,7 @@ impl Vhost {
         is_sharded.then_some(in_force)
     }
 
-    /// The queues that are bound to an exchange as its shards, by bindings of which `is_meant` says so; with their numbers.
+    /// The queues that are bound to an exchange as its shards, by bindings that `is_meant` accepts; with their numbers.
     fn shards_of(&self, exchange: &str, is_meant: impl Fn(&BindingRef<'_>) -> bool) -> Vec<(u64, Arc<QueueHandle>)> {
         let Ok(source) = ExchangeName::parse(exchange.as_bytes()) else { return Vec::new() };
         let found = self.with_bindings(BindingsOf::Source(&source), |binding| match binding.destination {

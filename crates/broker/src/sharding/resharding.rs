@@ -1,6 +1,6 @@
-//! What policies make of exchanges: shards are made, bound and unbound. Who asked for it hears of it when it is done.
+//! What policies make of exchanges: shards are made, bound and unbound. The caller learns of it when it is done.
 //!
-//! No message is lost by it: what is bound anew is so before it is unbound, and shards that are too many stay as they are, bound and
+//! No message is lost by it: a new binding is made before the old one is undone, and shards that are too many stay as they are, bound and
 //! with consumers by the exchange's name. Without a policy a shard is unbound, but never deleted.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use message::StoredContent;
 /// Who makes and binds shards, by RabbitMQ's name.
 const SHARDING_USER: &str = "rmq-sharding";
 
-/// What is done and still to be told, when no lock is held any more.
+/// What is done and still to be reported, when no lock is held any longer.
 #[derive(Default)]
 struct Done {
     events: Vec<Event>,
@@ -68,7 +68,7 @@ impl Vhost {
         let done = self.sharded.change(|in_force| {
             let mut done = Done::default();
             let name = exchange.name.as_str();
-            // There may have been another one of this name, which is gone with its bindings.
+            // There may have been another one of this name, which is deleted with its bindings.
             in_force.remove(name);
             let wanted = wanted_for(exchange, &EffectivePolicy::of(&self.policies(), Target::Exchange, name));
             self.reshard(broker, exchange, None, wanted.as_ref(), &mut done);
@@ -109,7 +109,7 @@ impl Vhost {
         if let Some(Sharding { routing_key, .. }) = left {
             for shard in &bound {
                 let spec = spec_of(exchange, shard, routing_key);
-                // Where it is gone already, so are its bindings.
+                // Where it is deleted already, so are its bindings.
                 let Ok(removal) = self.unbind(broker, &spec) else { continue };
                 done.removed.push(removal.removed);
                 done.position.add(removal.position);
@@ -117,7 +117,7 @@ impl Vhost {
         }
     }
 
-    /// Whether shards can have names, and can be bound. What keeps them from it is logged: no caller waits who could be told.
+    /// Whether shards can have names, and can be bound. What keeps them from it is logged: no caller waits for it.
     fn can_be_sharded(&self, broker: &Broker, exchange: &definition::Exchange, wanted: &Sharding) -> bool {
         let last = wanted.shards_per_node.saturating_sub(1);
         let refused = match name::of_shard(exchange.name.as_str(), &broker.options.node, last) {

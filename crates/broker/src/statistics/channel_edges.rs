@@ -46,7 +46,7 @@ impl<T> Place<T> {
 
 /// What may be deleted while a channel knows it.
 pub(crate) trait Target {
-    /// Whether it is known to be gone.
+    /// Whether it is known to be deleted.
     fn is_gone(&self) -> bool;
 }
 
@@ -57,7 +57,7 @@ impl Target for ExchangeCounters {
 }
 
 impl Target for QueueHandle {
-    /// A queue that is gone is not found by its name.
+    /// A deleted queue is not found by its name.
     fn is_gone(&self) -> bool {
         false
     }
@@ -84,7 +84,7 @@ impl<T: Target> Places<T> {
     }
 
     fn insert(&mut self, target: &Arc<T>) -> usize {
-        // One of the same name may be among those that are gone.
+        // One of the same name may be among the deleted ones.
         self.places.retain(|place| !place.target.is_gone());
         if self.places.len() >= CHANNEL_EDGE_COUNT_MAX {
             let oldest = self.places.iter().map(|place| place.turn).min();

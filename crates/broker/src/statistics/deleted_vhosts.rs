@@ -1,4 +1,4 @@
-//! What vhosts counted that are gone.
+//! What deleted vhosts counted.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(crate) struct DeletedVhosts {
 }
 
 impl DeletedVhosts {
-    /// These vhosts are gone.
+    /// These vhosts are deleted.
     pub(crate) fn leave_all(&mut self, counters: impl IntoIterator<Item = Arc<VhostCounters>>) {
         self.leaving.extend(counters);
     }
@@ -23,7 +23,7 @@ impl DeletedVhosts {
         let mut all = VhostMessages::default();
         self.leaving.retain_mut(|counters| {
             let messages = counters.messages().of_the_past();
-            // This is the only reference: nothing is counted in it any more.
+            // This is the only reference: nothing is counted in it any longer.
             let Some(counters) = Arc::get_mut(counters) else {
                 all.add(&messages);
                 return true;

@@ -13,7 +13,7 @@ use crate::connections::ConnectionHandle;
 pub(crate) struct Statistics {
     pub(crate) connections: Watch<ConnectionHandle, CONNECTION_COUNT>,
     pub(crate) node: NodeObserved,
-    /// What has happened in vhosts that are gone. Held by each caller that takes one away, or adds up all: a vhost is always here or there.
+    /// What has happened in deleted vhosts. Held by each caller that takes one away, or adds up all: a vhost is always here or there.
     pub(crate) deleted_vhosts: Mutex<DeletedVhosts>,
     /// When the last look was. Held during a look.
     looked_at_ms: Mutex<Option<u64>>,

@@ -33,14 +33,14 @@ impl Vhost {
         self.is_federating.load(Ordering::Acquire)
     }
 
-    /// The vhost has gone.
+    /// The vhost is deleted.
     pub(crate) fn notify_federation(&self, broker: &Broker) {
         if self.is_federating() {
             broker.federated_changed();
         }
     }
 
-    /// Exchanges have come or gone. Policies that change meanwhile are told of when they have changed.
+    /// Exchanges were made or deleted. Policies that change meanwhile are reported when they have changed.
     pub(super) fn notify_federation_of_exchanges<'a>(
         &self,
         broker: &Broker,
@@ -60,7 +60,7 @@ impl Vhost {
         }
     }
 
-    /// A queue has come or gone.
+    /// A queue was made or deleted.
     pub(super) fn notify_federation_of(&self, broker: &Broker, queue: &QueueHandle) {
         if self.is_federating() && Choice::of(&queue.policy.lock()).is_some() {
             broker.federated_changed();

@@ -1,4 +1,4 @@
-//! Bindings that are followed: who feeds an exchange from other brokers has to know what is bound to it.
+//! Bindings that are followed: federation that feeds an exchange from other brokers has to know what is bound to it.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::topology::Vhost;
 use crate::limits::FOLLOWED_CHANGE_COUNT_MAX;
 
-/// Who follows the bindings of which exchange. A follower ends with its exchange, or when it takes too little of what it is told.
+/// The followers of each exchange's bindings. A follower ends with its exchange, or when it takes too few of its changes.
 #[derive(Debug, Default)]
 pub(super) struct FollowedBindings(HashMap<Box<[u8]>, Vec<mpsc::Sender<BindingChange>>>);
 
 impl FollowedBindings {
-    /// A binding was made or undone. Told under the topology's lock, so in the order in which it happened.
+    /// A binding was made or undone. Sent under the topology's lock, so in the order in which it happened.
     pub(super) fn notify(&mut self, change: impl FnOnce() -> Option<BindingChange>, source: &[u8]) {
         let Some(followers) = self.0.get_mut(source) else { return };
         let Some(change) = change() else { return };
@@ -29,7 +29,7 @@ impl FollowedBindings {
         }
     }
 
-    /// An exchange is gone.
+    /// An exchange is deleted.
     pub(super) fn forget(&mut self, exchange: &[u8]) {
         self.0.remove(exchange);
     }
@@ -59,7 +59,7 @@ fn shown(vhost: &VhostName, binding: &BindingRef<'_>) -> Option<Binding> {
     Some(Binding::new(vhost.clone(), source, destination, binding.routing_key, binding.arguments))
 }
 
-/// What is told of a binding that was undone.
+/// What followers get of a binding that was undone.
 pub(super) fn undone(vhost: &VhostName, binding: &RemovedBinding) -> Option<BindingChange> {
     let name = &binding.destination_name;
     let destination = match binding.queue {

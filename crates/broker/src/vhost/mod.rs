@@ -5,8 +5,8 @@
 //! Lock order: topology, then sets of delayed messages, then shards, then the journal.
 //!
 //! - `topology`: what a vhost is and has. `by_name`, `sharded_exchanges`: parts of that.
-//! - `exchanges`, `bindings`, `queues`: how they are declared, bound and deleted. `removal`: what goes with them.
-//! - `federated`: what policies have fed by other brokers. `followed_bindings`: who is told of bindings as they change.
+//! - `exchanges`, `bindings`, `queues`: how they are declared, bound and deleted. `removal`: what is deleted with them.
+//! - `federated`: what policies have fed by other brokers. `followed_bindings`: which followers get bindings as they change.
 //! - `parameters`: what is kept for shovels and federation.
 //! - `policies`: what policies, types and arguments have queues and exchanges do. `policy_pass`: how changed ones come to
 //!   them. `routes`: where a message goes.

@@ -1,4 +1,4 @@
-//! The parameters of a vhost: kept here for those who do what they say.
+//! The parameters of a vhost: kept here for the parts of the broker that do what they say.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use model::definition::Definition;
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     kept: BTreeMap<(Box<str>, Box<str>), Arc<VhostParameter>>,
-    /// The vhost is deleted: nothing comes into it any more.
+    /// The vhost is deleted: it takes no more parameters.
     is_closed: bool,
 }
 
@@ -46,7 +46,7 @@ impl Vhost {
         self.parameters.lock().kept.get(&key_of(component, name)).cloned()
     }
 
-    /// Sets a parameter; `record` is told before it is seen.
+    /// Sets a parameter; `record` is called before it is seen.
     pub(crate) fn put_parameter(
         &self,
         parameter: VhostParameter,
@@ -67,7 +67,7 @@ impl Vhost {
         }
     }
 
-    /// Removes a parameter, if it is there; `record` is told before that is seen.
+    /// Removes a parameter, if it exists; `record` is called before that is seen.
     pub(crate) fn remove_parameter(
         &self,
         component: &str,
@@ -83,7 +83,7 @@ impl Vhost {
         self.parameters.lock().kept.insert(key_of(&parameter.component, &parameter.name), Arc::new(parameter));
     }
 
-    /// Records that all parameters are gone, since the vhost is, and says which there were. None comes any more.
+    /// Records that all parameters are deleted with their vhost, and returns which there were. None can be set from then on.
     pub(crate) fn forget_parameters(&self, records: &mut RecordBatch) -> Vec<VhostParameter> {
         let mut parameters = self.parameters.lock();
         parameters.is_closed = true;

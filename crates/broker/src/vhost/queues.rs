@@ -43,9 +43,9 @@ struct NewQueue {
 
 /// What a queue's deletion found.
 pub(crate) enum Deletion {
-    /// It is gone; so many messages went with it, and these bindings and exchanges. The position is where that is durable.
+    /// It is deleted, with so many messages, and these bindings and exchanges. The position is where that is durable.
     Deleted { ready_count: u64, removed: Removed, position: Positions },
-    /// It was gone already.
+    /// It was deleted already.
     Missing,
     /// It has consumers, and should not have.
     InUse,
@@ -71,7 +71,7 @@ pub(crate) enum Declared {
 pub(crate) struct DeleteConditions {
     pub(crate) if_unused: bool,
     pub(crate) if_empty: bool,
-    /// Only if its last consumer has gone (auto-delete), looked at once more under the lock.
+    /// Only if its last consumer has left (auto-delete), looked at once more under the lock.
     pub(crate) if_abandoned: bool,
     /// Only if it has been unused for too long by this time, in milliseconds since 1970, looked at once more under the lock.
     pub(crate) if_expired_at_ms: Option<u64>,
@@ -200,7 +200,7 @@ impl Vhost {
     }
 
     /// Takes most bindings of a queue that is to be deleted away in pieces, where there are very many. The deletion is decided before the
-    /// first piece: what happens to the queue meanwhile is as if it had been deleted already, so nothing is asked any more.
+    /// first piece: what happens to the queue meanwhile is as if it had been deleted already, so nothing is checked again.
     fn unbind_before_deletion(
         &self,
         broker: &Broker,
@@ -220,7 +220,7 @@ impl Vhost {
         (unbound, DeleteConditions::default())
     }
 
-    /// Deletes a queue with its messages and bindings, and tells its consumers.
+    /// Deletes a queue with its messages and bindings, and notifies its consumers.
     pub(crate) fn delete_queue(&self, broker: &Broker, handle: &QueueHandle, conditions: DeleteConditions) -> Deletion {
         let id = handle.id();
         let (mut unbound, conditions) = self.unbind_before_deletion(broker, handle, conditions);
@@ -256,7 +256,7 @@ impl Vhost {
                 if handle.is_journaled() || has_messages {
                     records.drop_queue(id);
                 }
-                // Under the shard's lock: no checkpoint may find the queue gone before the journal says so.
+                // Under the shard's lock: no checkpoint may find the queue deleted before the journal has that.
                 let position = broker.engine.append(&mut records);
                 self.note_defined(position);
                 Ok((position, removed, entry, gone))

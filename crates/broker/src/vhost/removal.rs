@@ -1,4 +1,4 @@
-//! What goes with exchanges, queues and bindings that are removed, or with the whole vhost.
+//! What is deleted with exchanges, queues and bindings that are removed, or with the whole vhost.
 
 use std::sync::Arc;
 
@@ -46,12 +46,12 @@ impl Vhost {
         self.topology.write().is_gone = true;
     }
 
-    /// Records that all its durable exchanges are gone, with their bindings: the vhost is.
+    /// Records that all its durable exchanges are deleted with the vhost, and their bindings with them.
     pub(crate) fn forget_all(&self, records: &mut RecordBatch) {
         let topology = self.topology.read();
         for binding in topology.exchanges.bindings().filter(|binding| binding.is_durable && !binding.source.is_empty())
         {
-            // Those to queues went with their queues.
+            // Those to queues were deleted with their queues.
             let (Destination::Exchange(name), Ok(source)) = (binding.destination, ExchangeName::parse(binding.source))
             else {
                 continue;
@@ -96,8 +96,8 @@ impl Vhost {
         all
     }
 
-    /// Records that what was removed is gone, as far as it was durable. What waited at exchanges is given back: it has to be forgotten
-    /// once the exchanges are, and without the lock of a shard. Should a crash come in between, recovery finds it without its exchange.
+    /// Records that what was removed is deleted, as far as it was durable. Returns what waited at exchanges: the caller has to forget it
+    /// after the exchanges, and without the lock of a shard. Should a crash come in between, recovery finds it without its exchange.
     pub(super) fn forget(
         &self,
         topology: &mut Topology,

@@ -1,4 +1,4 @@
-//! Where a message goes.
+//! The route of a message.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -114,8 +114,7 @@ impl Vhost {
         self.facts.read().clone()
     }
 
-    /// Changes what an operator says about it; `change` says whether there is anything to change, and `record` is told
-    /// before it is seen.
+    /// Changes what an operator says about it; `change` says whether there is anything to change, and `record` is called before it is seen.
     pub(crate) fn change_facts<T>(
         &self,
         change: impl FnOnce(&mut model::vhost::Vhost) -> T,
@@ -152,12 +151,14 @@ impl Vhost {
         result
     }
 
-    /// Something was defined, or is defined no more, and is durable there. Said under the topology's lock: who finds it done knows where.
+    /// Something was defined, or is no longer, and is durable there. Said under the topology's lock: a client that finds it done knows
+    /// where.
     pub(crate) fn note_defined(&self, positions: Positions) {
         self.defined_at.add(positions);
     }
 
-    /// Where all definitions that can be seen are durable. Who is answered "already so" waits for it, for who made it so may wait still.
+    /// Where all definitions that can be seen are durable. A client whose change is made already waits for it, for the client that made it
+    /// may wait still.
     pub(crate) fn defined_at(&self) -> Positions {
         self.defined_at.get()
     }

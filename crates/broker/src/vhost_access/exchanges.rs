@@ -24,7 +24,7 @@ pub struct ExchangeRequest<'a> {
     pub kind: &'a [u8],
     /// Whether it outlives a restart.
     pub is_durable: bool,
-    /// Whether it goes with the last binding from it.
+    /// Whether it is deleted with the last binding from it.
     pub is_auto_delete: bool,
     /// Whether only other exchanges may publish to it.
     pub is_internal: bool,

@@ -1,7 +1,7 @@
 //! What a recent-history exchange has kept, handed over to what was bound to it.
 //!
 //! The oldest message comes first. A queue gets copies as if they were published to it; an exchange routes them, and those that it
-//! cannot route are dropped. Their publisher is not told of it: it has had its answer long since.
+//! cannot route are dropped. Their publisher is not notified: it has had its answer long since.
 
 use std::sync::Arc;
 

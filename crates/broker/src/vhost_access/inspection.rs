@@ -38,7 +38,7 @@ pub enum NeededRight {
 pub struct CheckedRight {
     /// Whether it has.
     pub is_allowed: bool,
-    /// The pattern that says so, if the broker's own permissions have a say.
+    /// The pattern that decides it, if the broker's own permissions have a say.
     pub pattern: Option<String>,
     /// Whether what it is about is there; None where that is no question.
     pub exists: Option<bool>,

@@ -60,11 +60,11 @@ pub struct Published {
 pub enum AckMode {
     /// They go back to their places.
     AckRequeue,
-    /// They are gone.
+    /// They are removed.
     AckRemove,
-    /// They are rejected, and go back to their places.
+    /// They are rejected, and return to their places.
     RejectRequeue,
-    /// They are rejected, and are gone.
+    /// They are rejected, and removed.
     RejectRemove,
 }
 
@@ -197,7 +197,7 @@ impl VhostAccess {
         self.broker.replies.send(self.vhost.name().as_str(), parts.routing_key, content)
     }
 
-    /// Tells those who watch of what happens to a message here.
+    /// Reports what happens to a message here to those that watch.
     fn report(&self, what: What<'_>, queue: Option<&QueueHandle>, seq: Option<QueueSeq>, message: &Parts<'_>) {
         let taps = &self.broker.engine.taps;
         if !taps.want(Kinds::of(&[tap::Kind::Published, tap::Kind::Got])) {
@@ -217,7 +217,7 @@ impl VhostAccess {
         });
     }
 
-    /// Where a message goes that the user may publish.
+    /// The route of a message that the user may publish.
     pub(crate) fn route(&self, _permitted: Permitted, routing: &Routing<'_>) -> Outcome<Routed> {
         self.vhost.route(routing)
     }

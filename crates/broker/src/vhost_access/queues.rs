@@ -29,7 +29,7 @@ pub struct QueueRequest<'a> {
     pub name: &'a QueueName,
     /// Whether it survives a restart.
     pub is_durable: bool,
-    /// Whether it goes with its last consumer.
+    /// Whether it is deleted with its last consumer.
     pub is_auto_delete: bool,
     /// Whether it belongs to the connection that asks.
     pub is_exclusive: bool,
@@ -217,8 +217,8 @@ impl VhostAccess {
         checked.map_or_else(|error| refusal::precondition_failed(error.to_string()), |()| Ok(existing))
     }
 
-    /// Deletes a queue, unless it is used or has messages and must not. Gives the queue that is gone, how many messages
-    /// went with it, and where that is durable; None when there was none.
+    /// Deletes a queue, unless it is used or has messages and must not. Returns the deleted queue, how many messages were deleted with it,
+    /// and where that is durable; None when there was none.
     pub(crate) fn queue_deleted(
         &self,
         name: &QueueName,

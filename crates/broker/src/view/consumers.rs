@@ -168,7 +168,7 @@ impl Broker {
                 _ => Activity::Up,
             })
         };
-        // What has gone meanwhile was in no consumer's way.
+        // A consumer that has left meanwhile, or whose queue has, blocked nothing.
         self.engine.shards.with_queue(queue, look).flatten().unwrap_or(Activity::Up)
     }
 }

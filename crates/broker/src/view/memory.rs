@@ -35,7 +35,7 @@ pub struct MemoryView {
     pub definitions_len: u64,
     /// Counters of vhosts, and how long messages were in each stage.
     pub metrics_len: u64,
-    /// Histories of numbers, and what is remembered of those who asked.
+    /// Histories of numbers, and what is remembered of the callers.
     pub histories_len: u64,
     /// Delayed messages, without their contents.
     pub delayed_len: u64,

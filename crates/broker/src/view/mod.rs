@@ -1,6 +1,6 @@
-//! What is shown to operators: plain values, read from what the broker's parts write down as they work. No queue and no
-//! connection is asked anything for it, so a listing costs the broker no more than reading so many numbers. What is in no
-//! number, and is asked of a queue for a moment, says so.
+//! What is shown to operators: plain values, read from what the broker's parts write down as they work. No queue and no connection is asked
+//! anything for it, so a listing costs the broker no more than reading so many numbers. A method that does ask a queue for a moment says so
+//! in its comment.
 
 mod connections;
 mod consumers;

@@ -28,11 +28,11 @@ pub struct NodeView {
     pub started_at_ms: u64,
     /// How long that has been running, in milliseconds.
     pub uptime_ms: u64,
-    /// What has come and gone since the broker's start.
+    /// What was opened and closed since the broker's start.
     pub churn: Churn,
 }
 
-/// What has come and gone since the start.
+/// What was opened and closed since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Churn {
     /// Connections accepted.
@@ -93,7 +93,7 @@ impl Broker {
         }
     }
 
-    /// What has come and gone since the start.
+    /// What was opened and closed since the start.
     #[must_use]
     pub fn churn(&self) -> Churn {
         let counters = &self.counters;

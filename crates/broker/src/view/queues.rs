@@ -237,7 +237,7 @@ impl Broker {
         QueueWalk { vhosts: vhosts.into(), last: None, ahead: VecDeque::new() }
     }
 
-    /// All queues of a vhost, in no order: for who looks at all of them often.
+    /// All queues of a vhost, in no order: for callers that look at all of them often.
     #[must_use]
     pub fn unsorted_queue_views(&self, vhost: &str) -> Vec<QueueView> {
         let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
@@ -268,8 +268,8 @@ impl Broker {
         oldest.flatten()
     }
 
-    /// What the message that goes next says of when it was made, in seconds since 1970. None: nothing, or it lies in a segment only.
-    /// The queue is asked, for a moment.
+    /// The timestamp of the message that is delivered next, in seconds since 1970. None: there is none, or it lies in a segment only. The
+    /// queue is asked, for a moment.
     #[must_use]
     pub fn head_timestamp_of(&self, queue: &QueueView) -> Option<u64> {
         if queue.ready_count() == 0 {

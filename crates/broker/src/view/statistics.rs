@@ -1,4 +1,4 @@
-//! What has happened, how fast it goes, and how it was.
+//! What has happened, how fast, and how it was.
 //!
 //! Numbers lie in arrays, by the names of [`crate::statistics::numbers`].
 
@@ -149,7 +149,7 @@ impl Broker {
         self.vhosts.all().iter().for_each(|vhost| vhost.counters.observed().forget());
     }
 
-    /// What has happened to messages on the whole node, in vhosts that are gone, too. Costs nothing by the number of queues.
+    /// What has happened to messages on the whole node, including deleted vhosts. Costs nothing by the number of queues.
     #[must_use]
     pub fn all_messages(&self) -> VhostMessages {
         let mut deleted = self.statistics.deleted_vhosts.lock();
@@ -158,13 +158,13 @@ impl Broker {
         all
     }
 
-    /// Reads from all clients' sockets that brought something, and writes to them, those of connections that are gone too.
+    /// Reads from all clients' sockets that brought something, and writes to them, including those of closed connections.
     #[must_use]
     pub fn traffic_count(&self) -> (u64, u64) {
         self.connections.traffic_count()
     }
 
-    /// Delayed messages that were due and went on to queues, at exchanges that are gone, too.
+    /// Delayed messages that were due and were released to queues, including those at deleted exchanges.
     #[must_use]
     pub fn released_count(&self) -> u64 {
         self.engine.statistics.released.get()

@@ -1,6 +1,6 @@
 //! What keeps the broker busy: the busiest queues, connections, channels, vhosts or users between two looks.
 //!
-//! Both looks are of one caller, and nothing is remembered when that is gone. A look takes a few numbers of each object that it is about;
+//! Both looks are of one caller, and nothing is remembered when that has left. A look takes a few numbers of each object that it is about;
 //! how long an object was at work is counted only between the looks (see [`engine::effort`]).
 
 use std::collections::HashMap;
@@ -81,7 +81,7 @@ impl TopBy {
     }
 }
 
-/// What is compared, and how many are told.
+/// What is compared, and how many are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopRequest {
     /// Which objects.
@@ -137,7 +137,7 @@ impl Done {
     }
 }
 
-/// What tells one object from the others of its kind.
+/// What distinguishes one object from the others of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key {
     Queue(QueueId),

@@ -1,7 +1,7 @@
 //! Logins that last longer than a request: what a browser's cookie stands for.
 //!
 //! A session has 256 random bits that only the client keeps; here is their SHA-256. Sessions of the broker's own users are written down
-//! ([`model::login_session`]), so that they outlive the process and, in a cluster, the leader. Those of users whom a back end or a token
+//! ([`model::login_session`]), so that they outlive the process and, in a cluster, the leader. Those of users that a back end or a token
 //! knows are in memory only.
 //!
 //! The oldest make room for new ones. Whether a session still counts is for [`crate::control`] to say, which knows the users.

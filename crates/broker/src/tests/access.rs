@@ -1,4 +1,4 @@
-//! Who may do what: given, changed and taken away, at once, for who is connected, too.
+//! Permissions of users: given, changed and taken away, at once, for connected clients, too.
 
 use std::sync::Arc;
 

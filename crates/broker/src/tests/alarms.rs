@@ -23,7 +23,7 @@ fn publish(body: &[u8]) -> [Vec<u8>; 3] {
     frames
 }
 
-/// A client that wants to be told of alarms, in confirm mode.
+/// A client that asks to be notified of alarms, in confirm mode.
 fn connect(node: &Node) -> Client {
     let capabilities = TableBuf::new().with("connection.blocked", Value::Bool(true));
     let properties = TableBuf::new().with("capabilities", Value::Table(capabilities.as_table()));

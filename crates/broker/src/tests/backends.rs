@@ -1,4 +1,4 @@
-//! Others who know users: asked in their order, waited for, and listened to, wherever in a method the question comes up.
+//! Back ends that know users: asked in their order, waited for, and listened to, wherever in a method the question comes up.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ use crate::broker::Broker;
 use crate::identity::Origin;
 use crate::options::Options;
 
-/// A back end that answers only when it is told to, and notes what it was asked.
+/// A back end that answers only when a test lets it, and notes what it was asked.
 #[derive(Debug, Default)]
 struct Oracle {
     is_silent: Mutex<bool>,
@@ -328,7 +328,7 @@ fn who_cannot_be_asked_locks_nobody_out() {
     }
 }
 
-/// Renews the login, and says what comes of it.
+/// Renews the login, and returns the result.
 fn renew(patient: &mut Patient) -> Vec<Heard> {
     patient.method(0, &connection::UpdateSecret { new_secret: b"open sesame", reason: b"" })
 }

@@ -108,7 +108,7 @@ fn a_broker_on_a_backup_has_all_that_the_first_one_had_then() {
         ("backup.created", Some(Value::LongStr(COPY.as_bytes())))
     );
 
-    // What happens to the first one does not concern the copy any more.
+    // What happens to the first one no longer concerns the copy.
     client.publish(1, "fan", "", PERSISTENT, b"later");
     assert_eq!(take_all(&node, &mut client, "second").len(), 21);
     client.send(1, &queue::Delete { queue: b"second", ..Default::default() });

@@ -181,7 +181,7 @@ fn a_clean_rest_remembers_what_was_not_delivered() {
     assert_eq!(flags, [true, false], "{heard:?}");
 }
 
-/// A disk that takes nothing any more ends the broker, rather than leaving publishers to wait for ever.
+/// A disk that takes nothing more ends the broker, rather than leaving publishers to wait for ever.
 #[test]
 fn a_failed_journal_is_told() {
     let (node, mut client) = prepared();

@@ -62,7 +62,7 @@ fn who_only_acknowledges_is_listened_to_while_publishers_wait() {
     }
 }
 
-/// The notice that a queue has gone must not reach a consumer that came after.
+/// The notice that a queue was deleted must not reach a consumer that came after.
 #[test]
 fn a_cancellation_concerns_its_own_queue_only() {
     let (node, mut client) = node_with(&["q1", "q2"]);

@@ -1,4 +1,4 @@
-//! Messages that are not where they were written: they are lost, in clear words, and their queue goes on.
+//! Messages that are not where they were written: they are lost, in clear words, and their queue continues.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ fn fill(node: &Node, client: &mut Client, queue: &str) {
     client.hear();
 }
 
-/// Takes all there is in a queue, for good. What the disk does not read is tried a few times before the queue goes on.
+/// Takes all there is in a queue, for good. What the disk does not read is tried a few times before the queue continues.
 fn drain(node: &Node, queue: &str) -> Vec<String> {
     let mut client = node.connect();
     let mut all = Vec::new();
@@ -84,7 +84,7 @@ fn a_queue_goes_on_behind_what_is_lost_and_says_what_that_was() {
     }
 }
 
-/// Each file was tried for seconds, one after the other: who asked had the first message that was left after half a minute.
+/// Each file was tried for seconds, one after the other: the client got the first message that was left after half a minute.
 #[test]
 fn missing_files_are_tried_once() {
     let node = Node::new();

@@ -25,7 +25,7 @@ enum Step {
         is_persistent: bool,
         len: u16,
     },
-    /// What is in memory goes to segments.
+    /// What is in memory is written to segments.
     Spill,
     /// Ready messages that lie in segments leave memory.
     Unload,

@@ -78,7 +78,7 @@ fn dead_letters_arrive_in_order() {
     assert_eq!(node.drain("d"), numbers(0..700));
 }
 
-/// Wherever the power goes, a message is in one of the two queues, and not in both.
+/// Wherever the power fails, a message is in one of the two queues, and not in both.
 fn leave_and_arrive_at_once(home_of: fn(u64) -> Home) {
     let (mut moved, mut unmoved) = (0, 0);
     for seed in 0..60 {

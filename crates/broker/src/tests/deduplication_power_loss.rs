@@ -27,7 +27,7 @@ const QUEUES: [&str; 2] = ["w", "q"];
 const W: usize = 0;
 const Q: usize = 1;
 
-/// A message, by what it is told apart by.
+/// A message, by what distinguishes it.
 #[derive(Debug, Clone, Copy)]
 struct Message {
     queue: usize,

@@ -1,7 +1,7 @@
-//! Queues, exchanges and bindings, declared and deleted in a pipeline, while the power goes at any operation: what was answered is so.
+//! Queues, exchanges and bindings, declared and deleted in a pipeline, while the power fails at any operation: what was answered holds.
 //!
-//! All is said by one client, in order, and the journal keeps that order. So what is there after a start is how things stood behind some
-//! request, and no sooner than behind the last that was answered. `BROKER_SEED=n` runs one seed.
+//! One client sends all, in order, and the journal keeps that order. So the definitions after a start are those behind some request, and no
+//! sooner than behind the last that was answered. `BROKER_SEED=n` runs one seed.
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Connections that wait for the journal: who writes what they wait for, and when.
+//! Connections that wait for the journal: which thread writes what they wait for, and when.
 
 use std::time::{Duration, Instant};
 
@@ -135,7 +135,7 @@ async fn a_confirm_that_is_alone_is_written_by_the_journal() {
     assert_eq!(client.read_now(), b"");
     node.sync();
     assert_eq!(client.read_soon(), ack_of(1));
-    // Nothing is written twice, and the connection goes on.
+    // Nothing is written twice, and the connection continues.
     client.publish(b"q");
     client.send().await;
     run_until(|| !is_all_durable(&node)).await;

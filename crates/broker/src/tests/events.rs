@@ -1,4 +1,4 @@
-//! What is told of changes, on the exchange of events.
+//! Events of changes, on the exchange of events.
 
 use amqp::content::Properties;
 use amqp::method::{basic, exchange, queue};

@@ -192,7 +192,7 @@ fn a_policy_that_was_there_before_the_queue_holds_after_a_restart() {
     assert_eq!((node.counts("q"), node.counts("q2")), ((0, 0), (0, 0)));
 }
 
-/// The process may end after the policy is journalled and before its queues are told.
+/// The process may end after the policy is journalled and before its queues learn of it.
 #[test]
 fn a_policy_whose_queues_were_not_told_leaves_waiting_messages_alone() {
     let (node, mut client) = Node::standing();
@@ -214,7 +214,7 @@ fn a_policy_whose_queues_were_not_told_leaves_waiting_messages_alone() {
     assert_eq!(node.drain("q"), ["old"]);
 }
 
-/// The process may end after the end of the policy is journalled and before its queues are told.
+/// The process may end after the end of the policy is journalled and before its queues learn of it.
 #[test]
 fn a_policy_whose_end_queues_were_not_told_of_holds_no_longer() {
     let (node, mut client) = Node::standing();

@@ -1,4 +1,4 @@
-//! EXTERNAL: who a client is by its certificate, which TLS has verified before.
+//! EXTERNAL: the client's identity by its certificate, which TLS has verified before.
 
 use amqp::frame::PROTOCOL_HEADER;
 use amqp::table::{Table, TableBuf, Value};

@@ -1,4 +1,4 @@
-//! What those are told who feed exchanges and queues from other brokers.
+//! What federation learns that feeds exchanges and queues from other brokers.
 
 use amqp::method::{basic, queue};
 use amqp::table::{Table, Value};
@@ -107,7 +107,7 @@ fn what_policies_have_fed_is_known_and_each_change_is_told() {
     assert!(!has_changed());
     access.delete_queue(&queue_name("q1"), false, false).unwrap();
     assert!(has_changed() && queues() == ["q2"]);
-    // Of exchanges the same is told.
+    // It learns the same of exchanges.
     put("^x");
     assert!(has_changed());
     for (name, is_fed) in [("x1", true), ("other", false)] {

@@ -1,10 +1,10 @@
 //! A group of three, of which one node at a time has the broker of a test; everything that happens to nodes and links follows from a seed.
 //!
 //! A life begins when a node is elected: its member opens the store, as at any start of a broker in a cluster. It ends when the node's
-//! power goes, when another node leads or is about to, or when the test says so. What the last leader had is then left to itself: a node
-//! that was cut off still believes for a while that it leads, and its store goes on with what it had.
+//! power fails, when another node leads or is about to, or when the test ends it. What the last leader had is then left to itself: a node
+//! that was cut off still believes for a while that it leads, and its store continues with what it had.
 //!
-//! Always: who is elected has everything that a leader before called durable, and no leader ever calls durable what a later one lacks.
+//! Always: an elected node has everything that a leader before called durable, and no leader ever calls durable what a later one lacks.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ struct Leadership {
     node: usize,
     term: Term,
     store: Arc<Store>,
-    /// Where the next leader's log goes on otherwise.
+    /// Where the next leader's log differs.
     end: Option<JournalPosition>,
 }
 
@@ -230,7 +230,7 @@ impl Trio {
         }
     }
 
-    /// Nothing comes of the broker any more that a test has.
+    /// The test has no more use of the broker.
     pub(super) fn is_over(&self) -> bool {
         let Some(Leadership { node, store, .. }) = &self.serving else { return true };
         self.group.nodes[*node].disk.is_cut() || store.failure().is_some()
@@ -247,7 +247,7 @@ impl Trio {
         }
         if let Some(away) = self.away {
             self.group.network.isolate(away);
-            // It goes on later, and knows nothing of what was meanwhile.
+            // It continues later, and knows nothing of what was meanwhile.
             if std::mem::take(&mut self.is_away_frozen) {
                 self.group.freeze(away);
             }
@@ -364,7 +364,7 @@ impl Trio {
         }
     }
 
-    /// The broker's power goes at an operation.
+    /// The broker's power fails at an operation.
     pub(super) fn cut_power_in(&mut self, operation_count: u64) {
         self.group.is_calm = false;
         let leader = self.serving.as_ref().expect("a broker lives").node;

@@ -1,4 +1,4 @@
-//! What a recent-history exchange keeps, who gets it, and what a restart leaves of it.
+//! What a recent-history exchange keeps, which queues and exchanges get it, and what a restart leaves of it.
 
 use crate::front::Protocol as _;
 use amqp::content::Properties;
@@ -167,7 +167,7 @@ fn properties_and_addresses_are_those_of_the_publish() {
     assert!(has(b"\x01x\x07the key") && has(b"\x01hI\0\0\0\x01") && has(b"body"), "{out:?}");
 }
 
-/// As in RabbitMQ: what a message's way is, and who is to see it later, is decided when it is published.
+/// As in RabbitMQ: a message's route, and which later bindings are to see it, is decided when it is published.
 #[test]
 fn a_message_is_kept_when_it_is_published_and_not_when_it_is_committed() {
     let (node, mut client) = prepared();

@@ -1,4 +1,4 @@
-//! What a consumer leaves behind, however it ends, goes before all that is ready.
+//! What a consumer leaves behind, however it ends, precedes all that is ready.
 
 use crate::front::Protocol as _;
 use amqp::frame::put_method;

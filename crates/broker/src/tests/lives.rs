@@ -107,7 +107,7 @@ impl Home {
                 disk.cut_power_at(disk.operation_count() + random.below(12));
             }
             match open(disk, random.next()) {
-                // The power may have gone at something that a start can do without.
+                // The power may have failed at something that a start can do without.
                 Ok(opened) if disk.is_cut() => drop(opened),
                 Ok(opened) => break opened,
                 Err(error) => assert!(disk.is_cut(), "the store does not open: {error}"),
@@ -129,7 +129,7 @@ impl Home {
         }
     }
 
-    /// Ends a life, whose clients are gone, in good order: another node of the group leads.
+    /// Ends a life, whose clients have disconnected, in good order: another node of the group leads.
     pub(super) fn hand_over(&self, node: Node) {
         let Home::Group(group) = self else { panic!("a broker that is alone cannot hand over") };
         let handed_over = node.hand_over();
@@ -138,8 +138,8 @@ impl Home {
         group.lock().end(handed_over);
     }
 
-    /// Ends a life, whose clients are gone: by a power cut, or, if the power is still on, perhaps by killing the process. In a group
-    /// another node may lead instead, told or not.
+    /// Ends a life, whose clients have disconnected: by a power cut, or, if the power is still on, perhaps by killing the process. In a
+    /// group another node may lead instead, handed over to or not.
     pub(super) fn end(&self, node: Node, random: &mut Random) {
         match self {
             Home::Alone(disk) => {
@@ -160,7 +160,7 @@ impl Home {
 }
 
 impl Node {
-    /// The broker of whom a group has elected.
+    /// The broker of the node that a group has elected.
     fn leading(group: &Arc<Mutex<Trio>>, may_fall: bool) -> Self {
         let Opened { disk, store, recovered, end } = group.lock().begin(may_fall);
         let node = Self::over(disk, store, recovered, Options::default());
@@ -178,14 +178,14 @@ impl Node {
         if !self.group.as_ref()?.lock().hand_over() {
             return None;
         }
-        // What is said from here on is not for this node to write down any more.
+        // What is said from here on is no longer for this node to write down.
         self.broker.write_down_all();
         let error = self.broker.engine.store.close().expect_err("another node leads");
         assert!(error.is_leadership_lost(), "{error}");
         Some(end)
     }
 
-    /// The power goes at an operation of its disk.
+    /// The power fails at an operation of its disk.
     pub(super) fn cut_power_in(&self, operation_count: u64) {
         match &self.group {
             None => self.disk.cut_power_at(self.disk.operation_count() + operation_count),
@@ -193,7 +193,7 @@ impl Node {
         }
     }
 
-    /// Nothing comes of this life any more: the power is cut, or another node leads.
+    /// This life has no more effect: the power is cut, or another node leads.
     fn is_over(&self) -> bool {
         self.group.as_ref().map_or_else(|| self.disk.is_cut(), |group| group.lock().is_over())
     }

@@ -1,4 +1,4 @@
-//! Who may log in, and what he is told.
+//! Which users may log in, and the answers they get.
 
 use amqp::table::{Table, TableBuf, Value};
 
@@ -12,7 +12,7 @@ fn refused() -> Heard {
     Heard::ConnectionClose { code: 403, text: text.to_owned() }
 }
 
-/// Logs in from an address with what it takes to be told of a failure.
+/// Logs in from an address with what a client needs to be notified of a failure.
 fn log_in_from(node: &Node, peer: &str, user: &str, password: &str) -> Heard {
     let capabilities = TableBuf::new().with("authentication_failure_close", Value::Bool(true));
     let properties = TableBuf::new().with("capabilities", Value::Table(capabilities.as_table()));

@@ -1,4 +1,4 @@
-//! A broker on a disk in memory, whose background work is done when a test says so.
+//! A broker on a disk in memory, whose background work is done when a test runs it.
 
 use crate::front::Protocol as _;
 use std::net::SocketAddr;

@@ -27,7 +27,7 @@ fn consumers_of_a_paused_queue_get_nothing_until_it_is_resumed() {
     assert!(bodies(&node, &mut consumer).is_empty());
     let queue = node.broker.queue_view("/", "q").unwrap();
     assert_eq!((queue.ready_count(), queue.is_paused()), (1, true));
-    // A single message can be got, which no consumer asks for by itself.
+    // A client can still get a single message, which it asks for each time.
     client.get(1, "q", true);
     assert_eq!(bodies(&node, &mut client), [b"one"]);
     client.publish(1, "", "q", PERSISTENT, b"two");
@@ -46,7 +46,7 @@ fn a_queue_stays_paused_over_a_restart_and_a_new_one_of_its_name_is_not() {
     pause(&node, true);
     let node = node.kill();
     assert!(node.broker.queue_view("/", "q").unwrap().is_paused());
-    // Also when the journal does not have the order any more.
+    // Also when the journal no longer has the order.
     node.spill();
     let node = node.kill();
     assert!(node.broker.queue_view("/", "q").unwrap().is_paused());

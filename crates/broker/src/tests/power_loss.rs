@@ -1,4 +1,4 @@
-//! Random traffic of several clients; the power goes at any operation; then what is there is compared with what was said.
+//! Random traffic of several clients; the power fails at any operation; then the recovered messages are compared with what was said.
 //!
 //! Every event notes where the journal ended before and after it. After a start, what ended at or before the recovered end
 //! must have happened, what began there must not, and an event in between happened to all its messages or to none.
@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    /// A new message's number, where it goes to, and by which address.
+    /// A new message's number, its queues, and by which address.
     fn invent(&mut self) -> (Number, Vec<usize>, &'static str, &'static str) {
         let number = self.model.next_number;
         self.model.next_number += 1;
@@ -276,7 +276,7 @@ impl World {
         }
     }
 
-    /// A consumer comes or goes; when it goes, now and then without a word.
+    /// A consumer comes or leaves; it leaves, now and then, without a word.
     fn come_or_go(&mut self) {
         let queue = self.random.below(QUEUES.len() as u64) as usize;
         if !self.listens(queue) {
@@ -500,7 +500,7 @@ impl World {
                 let recovered = Span { before: JournalPosition::START, after: JournalPosition::START };
                 *copy = Copy { published: recovered, settled: None, may_vanish: false, is_seen: true, ..*copy };
             }
-            // The power may have gone between the queue and its binding.
+            // The power may have failed between the queue and its binding.
             let defined = if is_there { self.bind(index) } else { self.declare(index) };
             defined.expect("the disk works");
         }

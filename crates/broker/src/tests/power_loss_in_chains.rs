@@ -1,9 +1,9 @@
-//! Messages on their way from queue to queue by dead letters, while the power goes at any operation.
+//! Messages on their way from queue to queue by dead letters, while the power fails at any operation.
 //!
-//! What expires in `a`, or is too much there, goes to `b`; what fails too often there, or is rejected, waits until `c` has room; and only
-//! rejecting it there makes it go. So a message that was confirmed is in one of the three, and in no two, until a client has
-//! settled it. What is transient lasts as long as it is in `b`, a quorum queue. In a group none is handed out where it was moved to
-//! before it is there for good. `BROKER_SEED=n` runs one seed.
+//! What expires in `a`, or is too much there, moves to `b`; what fails too often there, or is rejected, waits until `c` has room; and only
+//! rejecting it there makes it leave. So a message that was confirmed is in one of the three, and in no two, until a client has settled it.
+//! What is transient lasts as long as it is in `b`, a quorum queue. In a group none is handed out where it was moved to before it is there
+//! for good. `BROKER_SEED=n` runs one seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ const SEED_COUNT: u64 = 200;
 const GROUP_SEED_COUNT: u64 = 60;
 const QUEUES: [&str; 3] = ["a", "b", "c"];
 const B: usize = 1;
-/// Publishes, and looks at what is there after a restart.
+/// Publishes, and looks at the messages left after a restart.
 const KEEPER: usize = QUEUES.len();
 /// How often a message may fail in `b`.
 const FAILED_MAX: i64 = 2;
@@ -237,7 +237,7 @@ impl World {
         }
     }
 
-    /// Time goes on, once everybody has heard what was sent until now.
+    /// Passes time, once all clients have heard what was sent until now.
     fn pass_time(&mut self, milliseconds: u64) -> Result<(), Cut> {
         while self.node.broker.engine.store.durable() < self.node.appended() {
             self.node.step()?;
@@ -284,7 +284,7 @@ impl World {
         self.model.seen.settled += usize::from(how < 20);
     }
 
-    /// A consumer comes, or goes without a word.
+    /// A consumer comes, or leaves without a word.
     fn come_or_go(&mut self) {
         let queue = self.random.below(QUEUES.len() as u64) as usize;
         if !self.sides[queue].client.session.front.wants_input() {
@@ -394,7 +394,7 @@ impl World {
             );
             if *queue == B {
                 let known = copy.failed.iter().filter(|span| span.must_be(end)).count() as i64 + copy.failed_count;
-                // What has failed too often waits for room in `c`, and that it does is written down when it goes there.
+                // A message that has failed too often waits for room in `c`, and that it does is written down when it moves there.
                 let known = known.min(FAILED_MAX);
                 let most = copy.failed.len() as i64 + copy.failed_count;
                 let is_right = (known..=most).contains(failed_count);

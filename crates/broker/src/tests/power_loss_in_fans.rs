@@ -1,4 +1,4 @@
-//! Dead letters that go to two queues, one of which has just become full, while the power goes at each operation.
+//! Dead letters for two queues, one of which has just become full, while the power fails at each operation.
 
 use amqp::method::exchange;
 use amqp::table::Value;

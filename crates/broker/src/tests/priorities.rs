@@ -88,7 +88,7 @@ fn each_priority_expires_by_its_own_head() {
     assert_eq!(node.drain("q"), ["high and new", "low and new"]);
 }
 
-/// Seqs of several priorities lie between each other, so what is purged of one goes around what is unacked of another.
+/// Seqs of several priorities lie between each other, so a purge of one has to leave out the unacked ones of another.
 #[test]
 fn a_purge_leaves_unacked_messages_of_every_priority() {
     for is_spilled in [false, true] {

@@ -1,4 +1,4 @@
-//! How fast it goes, and since when it has rested: what was told wrongly once.
+//! Rates, and since when an object has rested: what was once reported wrongly.
 
 use amqp::content::Properties;
 use amqp::method::{self, exchange};
@@ -223,7 +223,7 @@ fn what_happens_in_a_vhost_that_goes_is_counted_to_its_end() {
     client.session.front.end();
     node.broker.forget_connection(client.session.front.handle());
     drop(client);
-    // When no client is left, and none looks any more.
+    // When no client is left, and none looks any longer.
     let mut ticks = Ticks(NOW);
     (0..5).for_each(|_| ticks.tick(&node));
     assert_eq!([counted(), counted()], [(3, 0, 100); 2]);
@@ -275,7 +275,7 @@ fn where_there_is_room_a_history_stays_that_nobody_asks_for() {
     assert_eq!(steps(), 4, "a look of now knows the last change only");
 }
 
-// What was gone was remembered, and took up room, for an hour.
+// What was deleted was remembered, and took up room, for an hour.
 #[test]
 fn what_is_gone_has_no_history() {
     let (node, mut client) = Node::standing();

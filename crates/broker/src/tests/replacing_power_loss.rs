@@ -1,5 +1,5 @@
-//! The newest message of a key takes the place of the one that waits, while the power goes at any operation: what is there
-//! afterwards is, of each key, the last one that is durable, unless that has been taken.
+//! The newest message of a key takes the place of the one that waits, while the power fails at any operation. Recovery leaves of each key
+//! the last message that is durable, unless that has been taken.
 //!
 //! Every event notes where the journal ends after it: what ended at or before the recovered end has happened, and nothing else.
 //! `BROKER_SEED=n` runs one seed.

@@ -47,7 +47,7 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-/// It could not be told which binding it was.
+/// The log did not name the binding.
 #[test]
 fn a_binding_that_cannot_be_restored_is_named() {
     let node = Node::new();

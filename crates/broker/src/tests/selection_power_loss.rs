@@ -1,4 +1,4 @@
-//! Messages moved, sent back and deleted by operators while the power goes at any operation: what was confirmed and not deleted is in
+//! Messages moved, sent back and deleted by operators while the power fails at any operation: what was confirmed and not deleted is in
 //! exactly one queue.
 //!
 //! `BROKER_SEED=n` runs one seed.
@@ -140,7 +140,7 @@ impl World {
         Ok(())
     }
 
-    /// Rejects the first message of a queue: it goes to `dead`.
+    /// Rejects the first message of a queue: it moves to `dead`.
     fn reject(&mut self) -> Result<(), Cut> {
         if !self.client.session.front.wants_input() {
             return Ok(());

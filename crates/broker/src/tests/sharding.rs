@@ -141,7 +141,7 @@ fn another_key_binds_all_shards_anew() {
     set_shards(&node, 2, "");
     set_shards(&node, 2, "key");
     assert_eq!(queues(&node), shards(&[0, 1, 2], &["key"]));
-    // A policy of more weight counts at once, and no more when it is gone.
+    // A policy of more weight counts at once, and no longer when it is deleted.
     set_policy(&node, "stronger", 1, json!({"shards-per-node": 4, "routing-key": "other"}));
     assert_eq!(queues(&node), shards(&[0, 1, 2, 3], &["other"]));
     drop_policy(&node, "stronger");

@@ -1,4 +1,4 @@
-//! What is counted, how fast it goes, and what is remembered of it. `rates` and `ways` have what went wrong once.
+//! What is counted, how fast, and what is remembered of it. `rates` and `ways` have what went wrong once.
 
 use std::path::Path;
 
@@ -317,7 +317,7 @@ fn history_begins_with_the_first_change_and_ends_an_hour_after_the_last() {
     assert_eq!(of_node.len(), 5, "the node is always remembered");
 }
 
-/// As RabbitMQ: who asks for the first time gets averages of the time that it asks for, in which there was nothing at first.
+/// As RabbitMQ: a caller that asks for the first time gets averages of the time that it asks for, in which there was nothing at first.
 #[test]
 fn the_first_look_at_a_young_queue_sees_how_fast_it_grew() {
     let (node, mut client) = Node::standing();

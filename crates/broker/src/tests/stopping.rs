@@ -1,4 +1,4 @@
-//! A broker that stops leaves nothing behind, and its process goes on.
+//! A broker that stops leaves nothing behind, and its process continues.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};

@@ -41,7 +41,7 @@ fn an_entry_that_an_earlier_one_has_replaced_brings_no_other() {
     node.broker.engine.clock.set(NOW_MS);
     let mut client = node.connect();
     client.declare_with("q", &[("x-expires", Value::I32(10_000))]);
-    // Each is due earlier than the one before, which is gone: each brings an entry of its own.
+    // Each is due earlier than the one before, which has been taken: each brings an entry of its own.
     for expiration in [&b"400"[..], b"300", b"200", b"100"] {
         client.publish_with("q", Properties { expiration: Some(expiration), ..Default::default() }, "m");
         client.get(1, "q", true);
@@ -82,7 +82,7 @@ fn what_waits_does_not_notice_that_the_system_s_clock_was_set() {
     let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
     node.broker.engine.compare_clock(Duration::ZERO, wall - Duration::from_secs(7200));
     node.sync();
-    // A node takes over whose clock is right, and that knows the time which messages have gone by.
+    // A node takes over whose clock is right, and that knows the time of the messages.
     let disk = node.disk.clone();
     disk.kill_process();
     let (store, mut recovered) = open(&disk, 1).expect("the store opens");

@@ -1,4 +1,4 @@
-//! What those are told who watch what happens to messages, and the firehose.
+//! What watchers of messages and the firehose get.
 
 use std::sync::Arc;
 
@@ -379,7 +379,7 @@ fn what_no_queue_is_bound_for_is_not_even_looked_at() {
     assert!(!taps.has_listeners(&scope(Kind::Acked, Some(&*bound))));
 }
 
-/// RabbitMQ says where a message would have gone, the default exchange also names queues that there are none of.
+/// RabbitMQ names where a message would have been routed; the default exchange also names queues that do not exist.
 #[test]
 fn all_keys_are_told_those_too_that_are_hidden() {
     let (node, mut client) = node_with_firehose(b"publish.#");

@@ -1,6 +1,6 @@
 //! How much one thread moves before others have their turn: no chain of moves keeps a thread, a lock or the journal.
 //!
-//! Here the timers' thread runs only when a test says so. What a client's own turn leaves over is seen to wait for it.
+//! Here the timers' thread runs only when a test runs it. What a client's own turn leaves over is seen to wait for it.
 
 use std::path::Path;
 
@@ -116,7 +116,7 @@ fn a_long_chain_of_deaths_goes_on_in_later_turns() {
     assert!(is_there(&node), "it stays there");
 }
 
-/// The power goes in the middle of the chain. The start ends, and the message arrives.
+/// The power fails in the middle of the chain. The start ends, and the message arrives.
 #[test]
 fn a_start_ends_whatever_chain_of_deaths_is_under_way() {
     const LAST: usize = 2 * TURN_BATCH_COUNT + 10;

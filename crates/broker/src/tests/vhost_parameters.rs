@@ -1,4 +1,4 @@
-//! Parameters of vhosts: kept, told of without their values, and gone with their vhost.
+//! Parameters of vhosts: kept, reported without their values, and deleted with their vhost.
 
 use std::collections::BTreeMap;
 
@@ -172,7 +172,7 @@ struct Seen {
     gone: u64,
 }
 
-/// Sets and deletes parameters, and vhosts with them; all that was durable is so after the power has gone, and nothing else.
+/// Sets and deletes parameters, and vhosts with them; all that was durable is there after the power has failed, and nothing else.
 fn run(home: &Home, seed: u64) -> Seen {
     let mut random = Random::new(seed);
     let mut pasts: BTreeMap<&str, Past> = ["a", "b"].into_iter().map(|name| (name, Past::new())).collect();
@@ -218,7 +218,7 @@ fn act(node: &Node, random: &mut Random, pasts: &mut BTreeMap<&str, Past>, numbe
             None
         }
         5 => {
-            // The parameter goes before its vhost does.
+            // The parameter is deleted before its vhost.
             before = Some(node.appended());
             _ = broker.delete_vhost(&operator(), name);
             None

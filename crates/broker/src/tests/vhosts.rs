@@ -16,7 +16,7 @@ use model::refusal::Outcome;
 #[test]
 fn nothing_comes_into_a_vhost_that_is_deleted() {
     let node = node_with(".*", ".*", ".*");
-    // A user that was in it before, and has not been told yet.
+    // A user that was in it before, and has not been notified yet.
     let access = block_on(node.broker.enter(&operator(), "/")).unwrap();
     node.broker.delete_vhost(&operator(), "/").unwrap();
     let refused = access.declare_queue(&lasting(&queue_name("late"))).unwrap_err();

@@ -99,7 +99,7 @@ fn a_queue_knows_its_consumers_until_they_go() {
     let closing = channel::Close { reply_code: 200, reply_text: b"", class_id: 0, method_id: 0 };
     one.send(2, &closing);
     assert_eq!((tags(&node, "q"), tags(&node, "r")), (vec!["third".to_owned()], vec![]));
-    // One goes without a word, the other says goodbye.
+    // One disconnects without a word, the other says goodbye.
     other.session.front.end();
     one.consume(1, "q", "fourth", false);
     one.send(0, &connection::Close { reply_code: 200, reply_text: b"", class_id: 0, method_id: 0 });

@@ -1,4 +1,4 @@
-//! Who publishes where: what was told wrongly once.
+//! Which channels publish to which exchanges: what was once reported wrongly.
 
 use amqp::method::{exchange, queue};
 

@@ -100,7 +100,7 @@ fn a_dead_letter_is_handed_out_when_its_move_is_with_a_majority() {
     }
 }
 
-/// It has no consumer when the dead letter arrives: who comes for it later waits as well, a get too.
+/// It has no consumer when the dead letter arrives: a client that comes for it later waits as well, also with a get.
 #[test]
 fn whoever_comes_later_for_a_dead_letter_waits_for_a_majority() {
     for seed in 0..SEED_COUNT {

@@ -9,7 +9,7 @@
 //! - `federated`: what policies have fed by other brokers. `followed_bindings`: which followers get bindings as they change.
 //! - `parameters`: what is kept for shovels and federation.
 //! - `policies`: what policies, types and arguments have queues and exchanges do. `policy_pass`: how changed ones come to
-//!   them. `routes`: where a message goes.
+//!   them. `routes`: a message's route.
 
 mod bindings;
 mod by_name;

@@ -70,7 +70,7 @@ pub(super) struct Topology {
     /// Keys of exchanges that drop duplicates, by name.
     pub(super) keys: HashMap<Box<[u8]>, Arc<ExchangeKeys>>,
     pub(super) followed: FollowedBindings,
-    /// Whether the vhost is deleted: its connections may not know yet, and nothing of theirs may come into it any more.
+    /// Whether the vhost is deleted: its connections may not know yet, and may no longer bring anything into it.
     pub(super) is_gone: bool,
 }
 
@@ -151,14 +151,14 @@ impl Vhost {
         result
     }
 
-    /// Something was defined, or is no longer, and is durable there. Said under the topology's lock: a client that finds it done knows
+    /// Something was defined, or is no longer, and is durable there. Called under the topology's lock: a client that finds it done knows
     /// where.
     pub(crate) fn note_defined(&self, positions: Positions) {
         self.defined_at.add(positions);
     }
 
-    /// Where all definitions that can be seen are durable. A client whose change is made already waits for it, for the client that made it
-    /// may wait still.
+    /// Where all definitions that can be seen are durable. A request whose change is made already waits for it: the one that made it may
+    /// still.
     pub(crate) fn defined_at(&self) -> Positions {
         self.defined_at.get()
     }

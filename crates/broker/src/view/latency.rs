@@ -1,4 +1,4 @@
-//! Where the latency of messages goes, and what the kernel knows of the way to clients.
+//! Where messages lose time, and what the kernel knows of the way to clients.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Where the latency of messages goes: what a connection times of their way.
+//! Where messages lose time: what a connection times of their way.
 //!
 //! A clock costs as much as a good part of the work for a message, so that not every batch is timed but, where many come, one in
 //! [`BATCHES_EACH`] on average. How many are left out is random, so that it has nothing to do with what the client does in turns; and each

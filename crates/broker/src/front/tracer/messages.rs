@@ -72,7 +72,7 @@ impl<P: Protocol> Front<P> {
         self.tracer().client_for(on_behalf_of.as_ref())
     }
 
-    /// The batch has been applied.
+    /// Forgets what was reported of the batch.
     pub(in crate::front) fn forget_reported(&mut self) {
         if let Some(tracer) = &mut self.tracer {
             tracer.published.clear();

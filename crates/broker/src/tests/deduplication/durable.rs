@@ -104,7 +104,7 @@ fn keys_of_lost_messages_do_not_stay_for_ever() {
     publish(&mut client, "a", "1");
     let vhost = node.broker.vhosts.get("/").unwrap();
     let queue = vhost.queue(b"q").unwrap();
-    // As a damaged segment does it: the message is gone, and nothing says which it was.
+    // As a damaged segment does it: the message is lost, and nothing names it.
     node.broker.engine.shards.with_queue(&queue, |entry| entry.queue.purge(&mut ::queue::PurgedMessages::default()));
     publish(&mut client, "a", "2");
     assert_ready(&node, 0);

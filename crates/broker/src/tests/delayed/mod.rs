@@ -67,7 +67,7 @@ fn delay_by(client: &mut Client, exchange: &str, key: &str, delay_ms: i64, body:
     publish_with(client, exchange, key, properties, body);
 }
 
-/// The journal is not behind any more, and publishers are listened to.
+/// The journal is no longer behind, and publishers are listened to.
 fn catch_up(node: &Node, client: &mut Client) {
     if !client.may_publish() {
         node.spill();

@@ -8,7 +8,7 @@
 //!      connection ─ the socket's loop                   view ─ what operators are shown
 //!    vhost_access ─ what a user may do in a vhost       control ─ what operators change
 //!    identity, login, permissions, lockout              selection ─ messages browsed, deleted and moved by operators
-//!                                                       events, emit, subscriptions ─ what happens, and who is told
+//!                                                       events, emit, subscriptions ─ what happens, and its listeners
 //!                                                       firehose ─ messages, as messages
 //!  engine ─ the path of messages (a crate of its own)   alarms ─ memory and disk
 //!                                                       recovery ─ from the store to vhosts and queues

@@ -1,8 +1,7 @@
 //! What one read of a connection brought, taken to the queues together: publishes and settlements.
 //!
 //! The shards concerned are locked once, in order; the state machines run; everything of the client's that is durable is
-//! appended to the journal as one batch, so it is durable as a whole or not at all. (A watermark that has to be opened
-//! goes ahead of it.)
+//! appended to the journal as one batch, so it is durable as a whole or not at all. (A watermark that has to be opened precedes it.)
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -64,7 +63,7 @@ pub struct Batch {
     /// Bytes of publishes, while consumers of their queues would take more than they get. Counts on until it is taken: many publishers
     /// that send little at a time are faster than consumers, too.
     backpressure_len: u64,
-    /// Who published and settled it, where that is told.
+    /// The client that published and settled it, where that is reported.
     pub client: Option<Arc<Client>>,
     /// The message that is timed, where one is.
     probe: Option<Box<BatchProbe>>,
@@ -101,12 +100,12 @@ impl Batch {
         &self.publishes
     }
 
-    /// Where it goes.
+    /// Where its publishes are routed.
     pub fn routes(&self) -> &[BatchRoute] {
         &self.routes
     }
 
-    /// Where one of its publishes goes.
+    /// Where one of its publishes is routed.
     pub fn targets_of(&self, publish: &Publish) -> &Targets {
         &self.routes[publish.route as usize].targets
     }
@@ -151,7 +150,7 @@ impl Batch {
         self.settlements.iter().any(|settlement| {
             let seqs = &self.seqs[start..settlement.end];
             start = settlement.end;
-            // Most are settled in order: that tells without looking at each.
+            // Most are settled in order: the last seq then decides without a look at each.
             let is_beyond = seqs.first().max(seqs.last()).is_none_or(|last| *last < seq);
             !is_beyond && settlement.queue.id() == queue.id() && seqs.contains(&seq)
         })

@@ -3,14 +3,14 @@
 //! Times of queues (when messages came and expire, when delayed ones are due, when keys are forgotten) are milliseconds since 1970 by the
 //! *broker's time*: the system's as it was at the start, and what has passed since then. So it makes no difference to what waits whether
 //! the system's clock is set. How far the broker's time is ahead of the system's, once that clock was set, is kept among the definitions,
-//! and a restart goes on from there: what is on the disk is in the broker's time, too, and has to wait for what it had left.
+//! and a restart continues from there: what is on the disk is in the broker's time, too, and has to wait for what it had left.
 //!
 //! ```text
 //!  key    | 255 u8 | "clock" |
 //!  value  | milliseconds ahead of the system's clock: i64, big-endian |
 //! ```
 //!
-//! Deliberately absent: what happens to the system's clock while no broker runs. That cannot be told from time that passes.
+//! Deliberately absent: what happens to the system's clock while no broker runs. That cannot be distinguished from time that passes.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -30,7 +30,7 @@ fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The clock that all that waits goes by; in tests one that stands still once it is set.
+/// The clock that all that waits uses; in tests one that stands still once it is set.
 #[derive(Debug)]
 pub struct Clock {
     started_at: Instant,

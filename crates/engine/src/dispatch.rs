@@ -148,7 +148,7 @@ impl Work<'_> {
     fn open_watermark(&mut self, handle: &Arc<QueueHandle>) -> Position {
         self.engine.open_watermarks.lock().push(handle.clone());
         if self.section_effects.is_whole {
-            // What has been gathered is to be in one batch with what comes: the mark goes before it.
+            // What has been gathered is to be in one batch with what comes: the mark precedes it.
             let mut records = RecordBatch::new();
             records.watermark(handle.id(), None);
             return self.append_before(&mut records);
@@ -208,7 +208,7 @@ impl Work<'_> {
         self.take_effects_of(entry, Why::Again);
     }
 
-    /// Takes everything back from consumers that hold a message for too long, and tells them.
+    /// Takes everything back from consumers that hold a message for too long, and notifies them.
     pub(crate) fn time_out(&mut self, entry: &mut QueueEntry, now_ms: u64) {
         for consumer in entry.queue.time_out(now_ms, &mut self.section_effects.queue_effects) {
             let (consumer, outbox) = (consumer.gate.consumer, consumer.gate.outbox);
@@ -352,7 +352,7 @@ impl Work<'_> {
         entry.queue.take(seen.position.seq, read, |place| self.engine.store.is_alive(place))
     }
 
-    /// Messages that have been taken out of a queue are gone for good. Says how many there were.
+    /// Lets go for good of messages that have been taken out of a queue. Returns how many there were.
     pub fn let_go(&mut self, entry: &mut QueueEntry, messages: impl IntoIterator<Item = (QueueSeq, Held)>) -> u64 {
         let from = self.section_effects.settled.len();
         self.section_effects.settled.extend(messages);

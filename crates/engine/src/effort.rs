@@ -23,7 +23,7 @@ pub(crate) fn viewer_count() -> u32 {
     VIEWER_COUNT.load(Ordering::Relaxed)
 }
 
-/// One who looks: while there is one, efforts are counted.
+/// A viewer: while there is one, efforts are counted.
 #[derive(Debug)]
 pub struct Viewer(());
 

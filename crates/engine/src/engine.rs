@@ -32,7 +32,7 @@ pub const JOURNAL: WaitReason =
 const JOURNALS: WaitReason =
     WaitReason { kind: WaitKind::Socket, name: "the journals of a majority of nodes", threads: store::JOURNAL_THREADS };
 
-/// What the data path is told of the configuration.
+/// What the data path takes from the configuration.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// For how long consumers of quorum queues may hold a message, where nothing else is said.
@@ -43,7 +43,7 @@ pub struct Options {
 
 /// Queues and what moves messages through them.
 pub struct Engine {
-    /// What it was told.
+    /// Its options.
     pub options: Options,
     /// The data directory.
     pub store: Arc<Store>,
@@ -51,7 +51,7 @@ pub struct Engine {
     pub shards: Shards,
     /// Where content is written.
     pub chunks: Chunks,
-    /// The clock that all that waits goes by.
+    /// The clock that all that waits uses.
     pub clock: Arc<Clock>,
     /// What is to be looked after, and when.
     pub timers: Arc<Timers>,
@@ -130,7 +130,7 @@ impl Engine {
         &self.router
     }
 
-    /// Whether other nodes have what this one's store has: then nothing that was answered may be gone with this node.
+    /// Whether other nodes have what this one's store has: then nothing that was answered may be lost with this node.
     #[must_use]
     pub fn is_replicated(&self) -> bool {
         self.is_replicated
@@ -195,8 +195,8 @@ impl Engine {
         waiting(if self.is_replicated { JOURNALS } else { JOURNAL }, durable).await
     }
 
-    /// Waits until the journal has failed for good, which may be for ever. Nothing will be confirmed any more then: the
-    /// owner has to end the process and to start again.
+    /// Waits until the journal has failed for good, which may be for ever. Nothing is confirmed from then on: the owner has to end the
+    /// process and to start again.
     pub async fn failed(&self) -> store::journal::Failed {
         poll_fn(|cx| match self.store.failure() {
             Some(failed) => Poll::Ready(failed),

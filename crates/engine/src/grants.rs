@@ -22,7 +22,7 @@ pub struct Granted {
     pub delivery_count: u32,
     /// How much more the consumer may be handed.
     pub left: u32,
-    /// How much a drain has given back. `None` if there was none or it goes on.
+    /// How much a drain has given back. `None` if there was none or it continues.
     pub drained: Option<u32>,
 }
 

@@ -24,7 +24,7 @@ pub struct Held {
 }
 
 /// What else a queue asks of a message. A word as the fields beside it, in which every value is possible: a message is moved often, and
-/// with a `bool` that would be in pieces, around the byte that tells `Some` from `None`.
+/// with a `bool` that would be in pieces, around the byte that distinguishes `Some` from `None`.
 #[derive(Debug, Clone, Copy)]
 struct Marks(u32);
 

@@ -13,10 +13,10 @@
 //!   `chunks`, `grouping`: a message in a queue, and its bytes. `lane`: the order that it came in.
 //! - `dead_letters`, `delayed`, `deduplication`: what queues and exchanges do besides.
 //! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`, `maintenance`: time.
-//!   `statistics`: counts. `probe`, `timing`: messages that are timed on their way. `effort`: who takes the processors' time.
-//!   `watchers`: who looks at any of it.
+//!   `statistics`: counts. `probe`, `timing`: messages that are timed on their way. `effort`: what takes the processors' time.
+//!   `watchers`: what watches any of it.
 //! - `position`: where something is in the journals of stores, and how far these are. `engine` alone knows the stores' own positions.
-//! - `router`: what the engine asks the topology. `tap`, `notes`: what happens to messages, told to those who watch.
+//! - `router`: what the engine asks the topology. `tap`, `notes`: what happens to messages, reported to those that watch.
 //!
 //! Deliberately absent: exchanges and bindings, vhosts, connections and sessions, users and permissions, and what operators are shown. The
 //! engine knows them by [`router::Router`] and by [`outbox::Outbox`] alone.

@@ -29,7 +29,7 @@ pub(crate) const EXPIRED_KEYS_LOOK_MS: u64 = 1000;
 /// Expired keys that are forgotten under one lock.
 pub(crate) const KEYS_FORGOTTEN_MAX: usize = 1024;
 
-/// Records of keys that do not count any more which are removed in one batch of the journal.
+/// Records of keys that no longer count which are removed in one batch of the journal.
 pub(crate) const KEYS_SWEPT_COUNT: usize = 4096;
 
 /// Objects besides the node and its vhosts of which a history is kept. Each takes up to 20 KiB as samples are usually kept.
@@ -54,8 +54,8 @@ pub const WATCHED_QUEUE_COUNT_MAX: usize = 64;
 /// Exchanges of which a queue knows how much comes from them.
 pub(crate) const QUEUE_EDGE_COUNT_MAX: usize = 256;
 
-/// Sections in which one thread republishes dead letters before it goes back to what it was there for. What is left is due at once, on the
-/// timers' thread, which serves others in between.
+/// Sections in which one thread republishes dead letters before it returns to its own work. What is left is due at once, on the timers'
+/// thread, which serves others in between.
 pub(crate) const TURN_BATCH_COUNT: usize = 256;
 
 /// The same in messages: so that the last section may have as many as fit into it.

@@ -1,4 +1,4 @@
-//! What a section notes of what happens under its locks: told when they are gone ([`crate::tap`]).
+//! What a section notes of what happens under its locks: reported when they are released ([`crate::tap`]).
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ impl Work<'_> {
         }
     }
 
-    /// From now on it is this client who causes what this section does.
+    /// From now on this client causes what this section does.
     #[cold]
     pub fn on_behalf_of(&mut self, client: Option<Arc<Client>>) {
         self.section_effects.client = client;

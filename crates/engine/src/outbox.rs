@@ -48,10 +48,10 @@ impl Outgoing {
     }
 }
 
-/// Something a connection is told. Each is rare.
+/// Something that a connection has to handle. Each is rare.
 #[derive(Debug)]
 pub enum ConnectionEvent {
-    /// The consumer's queue is gone: the server cancels (RabbitMQ's `consumer_cancel_notify`).
+    /// The consumer's queue is deleted: the server cancels (RabbitMQ's `consumer_cancel_notify`).
     ConsumerCancelled {
         /// The consumer, as the connection numbers them.
         consumer: u32,
@@ -91,12 +91,12 @@ pub enum ConnectionEvent {
     AccessChanged,
     /// The server ends the connection.
     Close {
-        /// What the client is told.
+        /// The reason that the client gets.
         reason: String,
     },
-    /// The broker is about to stop: nothing is received any more, whatever the client sends. What has been received is done.
+    /// The broker is about to stop: nothing more is received, whatever the client sends. What has been received is done.
     Pause {
-        /// Dropped when that is so.
+        /// Dropped when that is done.
         unheard: Arc<()>,
     },
     /// The socket is closed at once, whatever it has not taken.
@@ -128,7 +128,7 @@ pub struct Outbox {
 /// What [`Outbox::take`] found.
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// What the connection is told.
+    /// What the connection has to handle.
     pub events: Vec<ConnectionEvent>,
     /// Those of the deliveries that are timed.
     pub timed: Vec<DeliveryProbe>,
@@ -158,7 +158,7 @@ impl Outbox {
         true
     }
 
-    /// Takes `len` bytes even of a window that is used up, as far as [`OUTBOX_OVERDRAFT_LEN`] goes.
+    /// Takes `len` bytes even of a window that is used up, as far as [`OUTBOX_OVERDRAFT_LEN`] permits.
     pub fn try_acquire_overdrawn(&self, len: i64) -> bool {
         if self.window_len.load(Ordering::SeqCst) <= -OUTBOX_OVERDRAFT_LEN {
             return false;

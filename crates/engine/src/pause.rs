@@ -13,7 +13,7 @@ use crate::queue_handle::QueueHandle;
 const PAUSE_KEY: &[u8] = b"paused/";
 
 impl Engine {
-    /// Pauses a queue, or resumes it. Says whether that is a change, and where it is durable; `None` when the queue is gone.
+    /// Pauses a queue, or resumes it. Returns whether that is a change, and where it is durable; `None` when the queue is deleted.
     pub fn pause(&self, queue: &Arc<QueueHandle>, is_paused: bool) -> Option<(bool, Positions)> {
         self.with_queue(queue, |entry, work| {
             if entry.queue.is_paused() == is_paused {

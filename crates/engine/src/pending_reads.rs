@@ -1,4 +1,4 @@
-//! Messages that are read from segments without their queue's knowing: for who looks at them, or looks for one.
+//! Messages that are read from segments without their queue's knowing: for callers that look at them, or look for one.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ impl PendingReads {
         };
         let looker = lookers.swap_remove(at);
         drop(lookers);
-        // Who has gone meanwhile is not asked.
+        // A caller that has left meanwhile is no failure.
         let _ = looker.answer.send(loaded);
         None
     }

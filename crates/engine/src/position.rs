@@ -158,7 +158,7 @@ impl<const STORES: usize> From<Marks<STORES>> for Positions<STORES> {
     }
 }
 
-/// The earliest position in each journal of what is waited for by itself.
+/// The earliest position in each journal of what is waited for separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Earliest<const STORES: usize = STORE_COUNT>([u64; STORES]);
 
@@ -326,7 +326,7 @@ mod tests {
         // Another journal knows nothing of it.
         assert!(asked.renew(position(1, 70), &marks));
         assert!(asked.renew(position(0, 40), &marks));
-        // What has been reached has woken who asked.
+        // What has been reached has woken its waiters.
         assert!(asked.renew(position(0, 60), &Marks::new([40, 0])));
         assert!(!asked.renew(position(1, 70), &Marks::new([40, 0])));
     }

@@ -33,7 +33,7 @@ pub struct BatchProbe {
     pub queue: Option<Arc<QueueHandle>>,
     /// Whether it is to be durable.
     pub waits_for_disk: bool,
-    /// Whether its publisher is to be told that it is there.
+    /// Whether its publisher gets a confirm.
     pub is_confirmed: bool,
     /// What the queue gives the next message.
     pub(crate) next_seq: QueueSeq,
@@ -66,7 +66,7 @@ pub struct DeliveryProbe {
 #[derive(Debug, Default)]
 pub(crate) struct QueueProbes(Vec<QueueProbe>);
 
-/// A probe that has not been met when the queue is so far beyond it will not be any more: its message was dropped.
+/// A probe that has not been met when the queue is so far beyond it is never met: its message was dropped.
 const LOST_AFTER: u64 = 1 << 16;
 
 impl QueueProbes {

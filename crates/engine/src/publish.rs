@@ -103,7 +103,7 @@ impl Publish {
         self.content.as_ref().expect(HAS_CONTENT)
     }
 
-    /// Whether it holds nothing any more: the only queue that wanted it has taken it.
+    /// Whether it no longer holds anything: the only queue that wanted it has taken it.
     #[inline(always)]
     pub(crate) fn is_spent(&self) -> bool {
         self.content.is_none() && self.keys.is_none()
@@ -133,7 +133,7 @@ impl Publish {
         MessageKeys::find(&mut self.keys, header, self.content.as_ref().expect(HAS_CONTENT))
     }
 
-    /// For how long its key is to be remembered, if it says so. Known once its key is.
+    /// For how long its key is to be remembered, if the message has that. Known once its key is.
     pub(crate) fn key_ttl_ms(&self) -> Option<u64> {
         self.keys.as_ref()?.ttl_ms()
     }

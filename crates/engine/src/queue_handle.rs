@@ -42,7 +42,7 @@ pub struct QueueHandle {
     pub observed: Observed<QUEUE_COUNT>,
     /// When it was declared, or the broker started, in milliseconds since 1970.
     pub made_at_ms: u64,
-    /// The clock that it goes by.
+    /// The clock that it uses.
     pub clock: Arc<Clock>,
     /// What is counted for the whole vhost.
     pub(crate) vhost: Arc<VhostCounters>,
@@ -50,7 +50,7 @@ pub struct QueueHandle {
     pub watched: RwLock<Option<Arc<StageTimes>>>,
     /// What it has taken of the processors' time, while that was counted.
     pub effort: Effort,
-    /// Held by who brings on what the queue has given up.
+    /// Held by the thread that brings on what the queue has given up.
     pub(crate) dead_letter_turn: Mutex<()>,
     /// From which exchanges messages come.
     incoming: Mutex<Vec<Arc<Edge>>>,
@@ -154,7 +154,7 @@ impl QueueHandle {
         if let Some(edge) = incoming.iter().find(|edge| Arc::ptr_eq(&edge.exchange, exchange)) {
             return Some(edge.clone());
         }
-        // One of the same name may be among those that are gone.
+        // One of the same name may be among the deleted ones.
         incoming.retain(|edge| !edge.exchange.is_gone());
         (incoming.len() < QUEUE_EDGE_COUNT_MAX).then(|| {
             let edge = Arc::new(Edge::new(exchange.clone()));
@@ -200,7 +200,7 @@ impl QueueHandle {
         self.features().deduplication.as_ref().map(|deduplication| Arc::from(&*deduplication.header))
     }
 
-    /// Whether it counts how often messages come back, and tells its consumers.
+    /// Whether it counts how often messages come back, and reports that to its consumers.
     pub fn is_quorum(&self) -> bool {
         self.definition.arguments.queue_type() == QueueType::Quorum
     }

@@ -1,4 +1,4 @@
-//! The store's questions about queues: what is still alive, where it has gone, what was read.
+//! The store's questions about queues: what is still alive, where it has moved, what was read.
 
 use std::sync::{Arc, Weak};
 
@@ -29,7 +29,7 @@ impl QueueOwnerOfEngine {
         Self { engine: Arc::downgrade(engine), unload: Box::new(unload) }
     }
 
-    /// Runs `act` on a queue. `None` when it, or the engine, is gone.
+    /// Runs `act` on a queue. `None` when the queue is deleted, or the engine dropped.
     fn with_queue<T>(&self, id: QueueId, act: impl FnOnce(&Arc<Engine>, &mut QueueEntry) -> T) -> Option<T> {
         let engine = self.engine.upgrade()?;
         engine.shards.with(shard_of(id), |shard| {
@@ -172,7 +172,7 @@ fn report_lost(queue: &QueueHandle, count: u64, error: Option<&ReadError>) {
     }
 }
 
-/// Messages of one queue that are told their new places under one lock.
+/// Messages of one queue that get their new places under one lock.
 const RELOCATED_COUNT: usize = 4096;
 
 /// Visits every queue that is there now, without holding a lock meanwhile; after every shard's lock has been taken once.

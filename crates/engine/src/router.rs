@@ -23,7 +23,7 @@ pub struct Routing<'a> {
     pub is_delayed: bool,
 }
 
-/// Where a message goes.
+/// The route of a message.
 pub struct Routed {
     /// Its queues, and where it waits.
     pub targets: Targets,
@@ -39,10 +39,10 @@ pub trait Router: Send + Sync {
 
 /// The exchanges and bindings of one vhost.
 pub trait VhostRouter: Send + Sync {
-    /// Where a dead letter goes; `None`: its exchange is not there.
+    /// The route of a dead letter; `None`: its exchange is not there.
     fn route_dead_letter(&self, routing: &Routing<'_>) -> Option<Targets>;
 
-    /// Where a message goes that has waited at its exchange; `None`: that is not there.
+    /// The route of a message that has waited at its exchange; `None`: that is not there.
     fn route_released(&self, routing: &Routing<'_>) -> Option<Routed>;
 
     /// Changes whenever a route may have.

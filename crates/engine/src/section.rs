@@ -35,7 +35,7 @@ pub struct Committed {
 }
 
 impl<'e> Section<'_, 'e> {
-    /// A queue whose shard is among the locked, and the work of the section; `None` when the queue is gone.
+    /// A queue whose shard is among the locked ones, and the work of the section; `None` when the queue is deleted.
     #[inline]
     pub fn queue(&mut self, handle: &QueueHandle) -> Option<(&mut QueueEntry, &mut Work<'e>)> {
         Some((self.locked.get(handle)?, self.work))
@@ -84,8 +84,8 @@ impl<'e> Work<'e> {
         }
     }
 
-    /// Locks these shards and, before them, these sets of delayed messages, runs `act`, dispatches what was touched and commits. The
-    /// caller finishes the work when the locks are gone.
+    /// Locks these shards and, before them, these sets of delayed messages, runs `act`, dispatches what was touched and commits. The caller
+    /// finishes the work when the locks are released.
     #[inline]
     pub(crate) fn section<T>(
         &mut self,
@@ -127,8 +127,8 @@ impl Engine {
         result
     }
 
-    /// Runs `act` on one queue under its shard's lock, and commits. Says what it gave and where that is durable; `None` when the queue is
-    /// gone.
+    /// Runs `act` on one queue under its shard's lock, and commits. Returns its result and where that is durable; `None` when the queue is
+    /// deleted.
     pub fn with_queue<T>(
         &self,
         queue: &QueueHandle,

@@ -110,7 +110,7 @@ impl QueueEntry {
         need.send_if_modified(|known| std::mem::replace(known, is_needed) != is_needed);
     }
 
-    /// The vhost is told of what has changed.
+    /// Reports to the vhost what has changed.
     #[inline(always)]
     fn report_counts(&self, ready_count: u64, unacked_count: u64, consumer_count: u32) {
         let (gauges, vhost) = (&self.handle.gauges, self.handle.vhost.stripe());
@@ -168,7 +168,7 @@ impl Shard {
         (entry.handle.id() == handle.id()).then_some(entry)
     }
 
-    /// The queue of this id, for who has no handle.
+    /// The queue of this id, for callers without a handle.
     pub fn by_id(&mut self, id: QueueId) -> Option<&mut QueueEntry> {
         let slot = *self.by_id.get(&id)?;
         self.entries[slot as usize].as_deref_mut()
@@ -179,7 +179,7 @@ impl Shard {
         self.entries.iter_mut().filter_map(|entry| entry.as_deref_mut())
     }
 
-    /// Puts a queue in; `make` is told its slot.
+    /// Puts a queue in; `make` gets its slot.
     pub fn insert(&mut self, make: impl FnOnce(u32) -> QueueEntry) -> &mut QueueEntry {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
@@ -219,7 +219,7 @@ impl Shards {
         act(&mut shard)
     }
 
-    /// Runs `act` on the queue behind `handle`; `None` when it is gone.
+    /// Runs `act` on the queue behind `handle`; `None` when it is deleted.
     pub fn with_queue<T>(&self, handle: &QueueHandle, act: impl FnOnce(&mut QueueEntry) -> T) -> Option<T> {
         self.with(handle.shard(), |shard| shard.get(handle).map(act))
     }
@@ -245,14 +245,14 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// The queue behind `handle`, whose shard is among the locked; `None` when it is gone.
+    /// The queue behind `handle`, whose shard is among the locked ones; `None` when it is deleted.
     #[inline]
     pub fn get(&mut self, handle: &QueueHandle) -> Option<&mut QueueEntry> {
         let guard = self.guards[handle.shard()].as_mut();
         guard.expect("the shard was named when locking").get(handle)
     }
 
-    /// The keys of an exchange, whose shard is among the locked; `None` when they are gone.
+    /// The keys of an exchange, whose shard is among the locked ones; `None` when they are forgotten.
     pub fn key_set(&mut self, keys: &ExchangeKeys) -> Option<&mut KeySet> {
         let guard = self.guards[keys.shard()].as_mut();
         guard.expect("the shard was named when locking").key_sets.get_mut(&keys.id).map(|set| &mut **set)

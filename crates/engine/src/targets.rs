@@ -1,4 +1,4 @@
-//! Where a message goes: what one routing gave.
+//! The targets of a message: what one routing gave.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::durability::Durability;
 use crate::queue_handle::QueueHandle;
 use crate::statistics::{Edge, ExchangeCounters};
 
-/// Where a publish goes: the queues that one routing gave.
+/// The targets of a publish: the queues that one routing gave.
 #[derive(Debug, Default)]
 pub struct Targets {
     /// The queues.
@@ -83,7 +83,7 @@ impl Targets {
         Self { durability, delay, ..self }
     }
 
-    /// The queue, if a message goes to just one and nothing else is to be done with it.
+    /// The queue, if a message is routed to just one and nothing else is to be done with it.
     #[inline]
     pub fn only(&self) -> Option<&Arc<QueueHandle>> {
         match &*self.queues {

@@ -1,9 +1,9 @@
 //! What has to be looked after at a time: queues (expiry, messages that wait, dead letters that found no place, keys), messages that are
 //! delayed, and keys of exchanges.
 //!
-//! Each has one entry at most that counts, the earliest; others are passed over when their time comes. It is not taken back when
-//! there is nothing to do any more, for looking in vain costs less than keeping it exact. So a queue costs nothing while it has no
-//! times, and one look a time otherwise.
+//! Each has one entry at most that counts, the earliest; others are passed over when their time comes. It is not taken back when there is
+//! nothing left to do, for looking in vain costs less than keeping it exact. So a queue costs nothing while it has no times, and one look a
+//! time otherwise.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -124,7 +124,7 @@ impl Timers {
         }
     }
 
-    /// How many entries there are, those that do not count any more included.
+    /// How many entries there are, including those that no longer count.
     pub fn entry_count(&self) -> usize {
         self.entries.lock().heap.len()
     }

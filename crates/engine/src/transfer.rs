@@ -31,12 +31,12 @@ pub struct Arrival {
 pub struct Transfer<S> {
     /// Where it is.
     pub source: S,
-    /// What it becomes; `None`: it goes nowhere.
+    /// What it becomes; `None`: it arrives nowhere.
     pub arrival: Option<Arrival>,
 }
 
-/// How messages leave their places: what differs between those who move them. All of it happens under the locks of these places and of
-/// all queues that messages go to.
+/// How messages leave their places: what differs between their movers. All of it happens under the locks of these places and of all queues
+/// that messages move to.
 pub trait Leave<S> {
     /// Before the first one.
     fn begin(&mut self, _section: &mut Section<'_, '_>) {}
@@ -83,7 +83,7 @@ impl Work<'_> {
 }
 
 impl Work<'_> {
-    /// What had failed elsewhere has come, and goes to consumers that were waiting for it.
+    /// What had failed elsewhere has come, and is delivered to consumers that were waiting for it.
     fn note_handed_out_at_once(&mut self) {
         for delivery in &mut self.section_effects.queue_effects.deliveries {
             let is_new = !delivery.redelivered && delivery.counts == Counts::default();

@@ -1,6 +1,7 @@
 //! Whether the way of messages is watched, by one set of bits.
 //!
-//! Mostly it is not. Each place on the way asks that once, and what is done for watchers is out of line, where each is asked for by itself:
+//! Mostly it is not. Each place on the way asks that once, and what is done for watchers is out of line, where each is asked for
+//! separately:
 //!
 //! | place | watchers |
 //! |---|---|

@@ -1,9 +1,9 @@
 //! What one thread gathers while it holds locks of queues, and what it does with that: journal it, fill outboxes, wake connections.
 //!
-//! A section has three steps. Under the locks of the shards concerned queues change and are dispatched, one after the other
-//! (`dispatch`). The last thing under the locks is [`Work::commit`]: the records that came of it are appended as one batch, then the
-//! deliveries are put into outboxes, which keeps each consumer's deliveries in the queue's order. When the locks are gone,
-//! [`Work::finish`] wakes connections, asks for reads, frees content and republishes dead letters.
+//! A section has three steps. Under the locks of the shards concerned queues change and are dispatched, one after the other (`dispatch`).
+//! The last thing under the locks is [`Work::commit`]: the records that came of it are appended as one batch, then the deliveries are put
+//! into outboxes, which keeps each consumer's deliveries in the queue's order. When the locks are released, [`Work::finish`] wakes
+//! connections, asks for reads, frees content and republishes dead letters.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -68,7 +68,7 @@ pub(crate) struct SectionEffects {
     pub(crate) timed: Vec<(Arc<Outbox>, DeliveryProbe)>,
     pub(crate) wanted: Vec<RequestedRead>,
     wakers: Vec<Waker>,
-    /// Messages that left, freed after the locks are gone.
+    /// Messages that left, freed after the locks are released.
     pub settled: Vec<(QueueSeq, Held)>,
     pub(crate) places: Vec<Place>,
     pub(crate) ranges: Vec<PagedRange>,
@@ -84,9 +84,9 @@ pub(crate) struct SectionEffects {
     pub(crate) is_whole: bool,
     /// Drains that have ended, if any have: connections get events of them when the locks are released.
     pub(crate) drained: Option<Box<EndedDrains>>,
-    /// What is to be told when the locks are gone.
+    /// What is to be reported when the locks are released.
     pub(crate) notes: Vec<Note>,
-    /// Who causes it, where that is told.
+    /// The client that causes it, where that is reported.
     pub(crate) client: Option<Arc<Client>>,
 }
 
@@ -127,12 +127,12 @@ impl<'e> Work<'e> {
         }
     }
 
-    /// Has something looked after, once the locks are gone.
+    /// Has something looked after, once the locks are released.
     pub(crate) fn look_after_later(&mut self, due_ms: u64, timed: Timed) {
         self.section_effects.timers.push((due_ms, timed));
     }
 
-    /// Asks for messages to be read once the locks are gone.
+    /// Asks for messages to be read once the locks are released.
     pub fn want(&mut self, queue: QueueId, load: queue::Load) {
         self.section_effects.wanted.push(RequestedRead { queue, load });
     }
@@ -214,7 +214,7 @@ impl<'e> Work<'e> {
         SECTION_EFFECTS.set(Some(self.section_effects));
     }
 
-    /// Brings on what queues have given up, and what is given up by that, as far as a turn goes.
+    /// Brings on what queues have given up, and what is given up by that, as far as a turn reaches.
     #[cold]
     fn republish(&mut self) {
         let mut turn = Turn::begin();

@@ -1,6 +1,6 @@
 //! What is shown to operators: plain values, read from what the broker's parts write down as they work. No queue and no connection is asked
-//! anything for it, so a listing costs the broker no more than reading so many numbers. A method that does ask a queue for a moment says so
-//! in its comment.
+//! anything for it, so a listing costs the broker no more than reading so many numbers. Where a queue is asked for a moment, the
+//! comment there mentions it.
 
 mod connections;
 mod consumers;

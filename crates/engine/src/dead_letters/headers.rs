@@ -31,7 +31,7 @@ pub(crate) fn name_of(reason: DropReason) -> &'static str {
     }
 }
 
-/// A message's headers after a death. Unless it `has_died` before, what they say of deaths is its publisher's, and goes.
+/// A message's headers after a death. Unless it `has_died` before, what they say of deaths is its publisher's, and is dropped.
 pub(super) fn with_death(headers: Option<Table<'_>>, has_died: bool, death: &Death<'_>) -> TableBuf {
     let headers = headers.unwrap_or(Table::EMPTY);
     let before = if has_died { headers } else { Table::EMPTY };
@@ -51,8 +51,8 @@ pub(super) fn with_death(headers: Option<Table<'_>>, has_died: bool, death: &Dea
     out
 }
 
-/// Whether a message with these headers, whose youngest death is told there, would go round by itself if it came to this queue: it died
-/// there before, and neither then nor since was it rejected. What was rejected before that does not count.
+/// Whether a message with these headers, whose youngest death is there, would circle without a client's doing if it came to this queue: it
+/// died there before, and neither then nor since was it rejected. What was rejected before that does not count.
 pub(super) fn is_circle(headers: Table<'_>, queue: &[u8]) -> bool {
     let rejected = name_of(DropReason::Rejected).as_bytes();
     let mut since_rejection = deaths_in(headers).take_while(|death| bytes_of(*death, "reason") != Some(rejected));

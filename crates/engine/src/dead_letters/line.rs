@@ -21,7 +21,7 @@ struct Places {
     first: u64,
     /// The numbers of those whose message is being read.
     awaited: FxHashMap<QueueSeq, u64>,
-    /// Until then none of them goes on, in milliseconds since 1970; 0: any may.
+    /// Until then none of them moves on, in milliseconds since 1970; 0: any may.
     held_until_ms: u64,
 }
 
@@ -60,12 +60,12 @@ impl Line {
         }
     }
 
-    /// Nothing goes on before this time, in milliseconds since 1970. Says whether anything is there to wait for it.
+    /// Nothing moves on before this time, in milliseconds since 1970. Returns whether anything is there to wait for it.
     pub(crate) fn hold_until(&mut self, at_ms: u64) -> bool {
         self.0.as_mut().map(|places| places.held_until_ms = at_ms).is_some()
     }
 
-    /// Until when nothing goes on, if it is held.
+    /// Until when nothing moves on, if it is held.
     pub(crate) fn held_until(&self) -> Option<u64> {
         self.0.as_ref().map(|places| places.held_until_ms).filter(|at_ms| *at_ms > 0)
     }

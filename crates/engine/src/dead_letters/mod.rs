@@ -1,11 +1,11 @@
 //! Dead letters: what queues have given up, on its way to their dead-letter exchanges.
 //!
-//! A queue sets aside what it gives up and goes on; it stands in the queue's line until it is all there and those before it have gone. One
-//! thread at a time brings on what is first in a line, so that it arrives in the order in which it left: when the queue's lock is gone,
-//! the messages are routed, and then removed there and added
-//! to their new queues under the locks of all of them, in one batch of the journal. So a message is never nowhere, nor twice: what a
-//! crash finds in its old queue is given up once more. That may fill other queues, which give up messages in turn: they come next, as far
-//! as a [`Turn`] goes. What is left then is the timers', so that no chain of deaths keeps a thread from others.
+//! A queue sets aside what it gives up and continues; it stands in the queue's line until it is all there and those before it have left.
+//! One thread at a time brings on what is first in a line, so that it arrives in the order in which it left: when the queue's lock is
+//! released, the messages are routed, and then removed there and added to their new queues under the locks of all of them, in one batch of
+//! the journal. So a message is never nowhere, nor twice: what a crash finds in its old queue is given up once more. That may fill other
+//! queues, which give up messages in turn: they come next, as far as a [`Turn`] reaches. What is left then is the timers', so that no chain
+//! of deaths keeps a thread from others.
 //!
 //! Under the strategy at-least-once a message that finds no queue, or one that refuses it, stays where it is and is tried again.
 
@@ -138,7 +138,7 @@ impl Leave<Source> for FromQueues {
     }
 }
 
-/// A dead letter goes.
+/// Notes that a dead letter leaves.
 fn note(work: &mut Work<'_>, transfer: &Transfer<Source>) {
     if work.wanted.has(Kind::DeadLettered) {
         let DeadLetter { queue, seq, content, reason, .. } = &transfer.source.letter;
@@ -175,7 +175,7 @@ impl Work<'_> {
         self.republish_later(entry);
     }
 
-    /// Something of what the queue has given up may go on, once the locks are gone.
+    /// Something of what the queue has given up may move on, once the locks are released.
     pub(crate) fn republish_later(&mut self, entry: &QueueEntry) {
         if self.section_effects.giving_up.back().is_none_or(|last| last.id() != entry.handle.id()) {
             self.section_effects.giving_up.push_back(entry.handle.clone());

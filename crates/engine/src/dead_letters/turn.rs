@@ -1,4 +1,4 @@
-//! How much one thread republishes before it goes back to what it was there for.
+//! How much one thread republishes before it returns to its own work.
 
 use crate::limits::{TURN_BATCH_COUNT, TURN_LEN, TURN_MESSAGE_COUNT};
 

@@ -34,7 +34,7 @@ impl ExchangeKeys {
         is_alike.is_some()
     }
 
-    /// The exchange is gone, or does not drop duplicates any more.
+    /// The exchange is deleted, or no longer drops duplicates.
     pub fn forget(&self, engine: &Engine) {
         let (mut work, mut records) = (KeyWork::default(), RecordBatch::new());
         engine.shards.with(self.shard(), |shard| {

@@ -11,7 +11,7 @@ use queue::MessageKey;
 use sha2::{Digest, Sha256};
 use store::Content;
 
-/// The name by which the property is meant, not a header.
+/// The name that stands for the property, not for a header.
 const MESSAGE_ID: &str = "message-id";
 /// The header that says for how many milliseconds a message's key is remembered.
 const TTL_HEADER: &str = "x-cache-ttl";
@@ -19,7 +19,7 @@ const TTL_HEADER: &str = "x-cache-ttl";
 /// The keys of a message, as far as they have been asked for.
 #[derive(Debug)]
 pub struct MessageKeys {
-    /// For how long they are to be remembered, if the message says so.
+    /// For how long they are to be remembered, if the message has that.
     ttl_ms: Option<u64>,
     first: Key,
     /// Hardly ever any.
@@ -57,7 +57,7 @@ impl MessageKeys {
         key
     }
 
-    /// For how long they are to be remembered, if the message says so.
+    /// For how long they are to be remembered, if the message has that.
     pub(crate) fn ttl_ms(&self) -> Option<u64> {
         self.ttl_ms
     }

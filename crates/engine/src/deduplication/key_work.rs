@@ -21,7 +21,7 @@ pub struct KeyWork {
     pub(super) forgotten: Vec<u64>,
     /// Those of whose place the message takes that is being put into its queues.
     pub(super) replaced: Vec<(Arc<QueueHandle>, RememberedKey)>,
-    /// Records that count no more, and go when the locks are gone.
+    /// Records that no longer count, and are removed when the locks are released.
     swept: Vec<(QueueId, Vec<u64>)>,
     /// Whether a duplicate's original may not be durable yet.
     pub(crate) awaits_originals: bool,
@@ -38,14 +38,14 @@ impl KeyWork {
         }
     }
 
-    /// Has what is forgotten removed once the locks are gone: it does not count any more, even should it be there after a crash.
+    /// Has what is forgotten removed once the locks are released: it no longer counts, even should it be there after a crash.
     pub(super) fn sweep_later(&mut self, owner: QueueId) {
         if !self.forgotten.is_empty() {
             self.swept.push((owner, std::mem::take(&mut self.forgotten)));
         }
     }
 
-    /// Removes records that do not count any more. No lock is held.
+    /// Removes records that no longer count. No lock is held.
     pub fn sweep(&mut self, store: &Store) {
         for (owner, numbers) in self.swept.drain(..) {
             sweep(store, owner, &numbers);
@@ -53,7 +53,7 @@ impl KeyWork {
     }
 }
 
-/// Removes records that do not count any more, so many at a time.
+/// Removes records that no longer count, so many at a time.
 pub(super) fn sweep(store: &Store, owner: QueueId, numbers: &[u64]) {
     for part in numbers.chunks(KEYS_SWEPT_COUNT) {
         let mut records = RecordBatch::new();

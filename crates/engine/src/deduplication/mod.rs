@@ -9,10 +9,9 @@
 //!                ─► known at the exchange? ─► known in a queue? ─► queue ─► journal: message and keys in one batch
 //! ```
 //!
-//! **A key never outlives its message**, or a publisher that publishes that again would lose it. So a key is recorded with the message
-//! that it
-//! stands for, only if that is journaled, and only if no queue has refused it; and one of a message that waits goes in the batch in which
-//! that leaves.
+//! **A key never outlives its message**, or a publisher that publishes that again would lose it. So a key is recorded with the message that
+//! it stands for, only if that is journaled, and only if no queue has refused it; and one of a message that waits is deleted in the batch
+//! in which that leaves.
 //!
 //! **A duplicate is confirmed when its original is durable**: where the journal ends when it comes. A persistent message is no duplicate of
 //! a transient one, which a crash would take with it.

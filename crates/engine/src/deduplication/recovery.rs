@@ -1,4 +1,4 @@
-//! Keys over a restart: back to whom they belong, or gone.
+//! Keys over a restart: returned to their queues and exchanges, or deleted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -174,7 +174,7 @@ impl KeySet {
         self.keys.first_expiry().map(|at_ms| at_ms.saturating_add(EXPIRED_KEYS_LOOK_MS))
     }
 
-    /// Forgets all but the keys of these messages, which are sorted. What is left of the others' records does not count any more.
+    /// Forgets all but the keys of these messages, which are sorted. What is left of the others' records no longer counts.
     pub(crate) fn forget_all_but(
         &mut self,
         kept: &[QueueSeq],
@@ -198,7 +198,7 @@ impl KeySet {
             work.sweep_later(owner);
         }
         self.keys = Keys::new(self.keys.rules());
-        // What had been replaced comes back where it is not known any more by what.
+        // A replaced message comes back where its replacement is no longer known.
         self.replaced = BTreeMap::new();
     }
 

@@ -142,7 +142,7 @@ impl Work<'_> {
         }
     }
 
-    /// Has a message read for this alone: that it be taken out. Should that fail, it goes when it is read for a consumer.
+    /// Has a message read for this alone: that it be taken out. Should that fail, it is taken out when it is read for a consumer.
     fn read_replaced(&mut self, entry: &mut QueueEntry, seq: QueueSeq) {
         if let Take::Unread(loads) = entry.queue.take(seq, None, |_| false) {
             loads.into_iter().for_each(|load| self.want(entry.handle.id(), load));

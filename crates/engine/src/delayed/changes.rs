@@ -50,7 +50,7 @@ impl DelaySet {
         }
     }
 
-    /// Its exchange is gone, and all that waits with it.
+    /// Its exchange is deleted, and all that waits with it.
     pub fn forget(&self, engine: &Engine) {
         let forgotten = self.with(|state| {
             state.is_gone = true;
@@ -62,7 +62,7 @@ impl DelaySet {
                 engine.delays.remove(id);
             }
             state.waiters.give_up().into_iter().for_each(|id| engine.delays.remove(id));
-            // Under the lock: no checkpoint may find the messages gone before the journal says so.
+            // Under the lock: no checkpoint may find the messages deleted before the journal has that.
             engine.append(&mut records);
             std::mem::take(&mut state.delays)
         });
@@ -78,7 +78,7 @@ impl DelaySet {
 }
 
 impl State {
-    /// Generations that have ended belong to no set any more.
+    /// Generations that have ended no longer belong to any set.
     pub(super) fn forget_ended(&mut self, set: &DelaySet, engine: &Engine, records: &mut RecordBatch) {
         for id in self.delays.take_ended() {
             set.drop_generation(id, records);

@@ -68,7 +68,7 @@ fn negated_in_place(header: Header<'_>, headers: Table<'_>) -> Option<Patch> {
     header.patch(DELAY, &negated)
 }
 
-/// The headers of a message whose delay is over: negated, so that who publishes it again does not delay it again.
+/// The headers of a message whose delay is over: negated, so that a client that publishes it again does not delay it again.
 fn with_negated_delay(headers: Table<'_>) -> TableBuf {
     let mut released = headers.to_owned();
     let mut text = vec![b'-'];

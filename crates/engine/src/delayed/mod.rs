@@ -1,6 +1,6 @@
 //! Messages that wait at an exchange until they are due.
 //!
-//! An exchange delays if its type is `x-delayed-message` or a policy says so. Routing ends there for a message whose header `x-delay` is
+//! An exchange delays if its type is `x-delayed-message` or a policy sets it. Routing ends there for a message whose header `x-delay` is
 //! above zero: it is put into the exchange's [`DelaySet`], and comes out of it into queues when its time has come, by the bindings of then.
 //!
 //! ```text

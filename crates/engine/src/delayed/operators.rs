@@ -30,7 +30,7 @@ pub enum Outcome {
 }
 
 impl State {
-    /// Answers those who wait for what was read. Who has gone meanwhile is not asked.
+    /// Answers the callers that wait for what was read, if they still do.
     pub(super) fn answer(&mut self, set: &Arc<DelaySet>, work: &mut Work<'_>, answered: queue::LoadOutcome<Held>) {
         if let Some((number, page)) = answered.page
             && let Some(at) = self.waiters.pages.iter().position(|(waited, _)| *waited == number)

@@ -1,6 +1,6 @@
 //! The most messages that an exchange releases in a second.
 
-/// How much of a second may be released at once that has gone by unused.
+/// How much unused time a burst may make up for at once.
 const BURST_US: u64 = 50_000;
 const SECOND_US: u64 = 1_000_000;
 

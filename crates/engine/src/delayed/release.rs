@@ -1,4 +1,4 @@
-//! The way out: what is due is routed by the bindings of now, and goes from its set to its queues in one batch of the journal.
+//! The way out: what is due is routed by the bindings of now, and moves from its set to its queues in one batch of the journal.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ const RELEASED_COUNT_MAX: usize = 1024;
 const RELEASED_COUNT_LAGGING: usize = 128;
 /// How long what is due waits for a disk that is full, before it is looked at again.
 const HELD_FOR_MS: u64 = 1_000;
-/// A first message that is so late is a sign that messages come in faster than they leave, be it that consumers are behind.
+/// A first message that is so late is a sign that messages come in faster than they leave, perhaps because consumers are behind.
 const BEHIND_MS: u64 = 20;
 
 /// What became of the last message, for the next that is like it: then nothing of its header is looked at.
@@ -108,7 +108,7 @@ struct FromSet<'a> {
     now_ms: u64,
     /// Those that are released.
     ids: Vec<DelayId>,
-    /// Freed when the locks are gone.
+    /// Freed when the locks are released.
     settled: SettledDelays<Held>,
     released_count: u64,
 }
@@ -182,7 +182,7 @@ impl LastRoute {
     }
 }
 
-/// What is to be changed in a message's header, where it goes from now on, and for how long others like it go there.
+/// What is to be changed in a message's header, where it is routed from now on, and for how long others like it are routed there.
 fn look_up(
     vhost: &dyn VhostRouter,
     set: &DelaySet,

@@ -1,4 +1,4 @@
-//! The store's questions about waiting messages: what is alive, where it has gone, what was read.
+//! The store's questions about waiting messages: what is alive, where it has moved, what was read.
 
 use std::sync::Arc;
 

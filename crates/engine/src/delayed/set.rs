@@ -46,7 +46,7 @@ pub struct State {
     /// When it released more than consumers could take, if that was the last time that it released anything, in milliseconds since
     /// 1970; else 0.
     pub(super) lagged_at_ms: u64,
-    /// Its exchange is deleted: nothing comes in any more.
+    /// Its exchange is deleted: it takes no more messages.
     pub(super) is_gone: bool,
     /// Operators who wait for messages that are being read.
     pub(super) waiters: Waiters,
@@ -57,7 +57,7 @@ pub struct State {
 pub struct Delay {
     /// At these exchanges.
     pub sets: Box<[Arc<DelaySet>]>,
-    /// Its publisher is told that no queue would take it, should it want to know.
+    /// Its publisher is notified that no queue would take it, if it has asked for that.
     pub is_returned: bool,
 }
 

@@ -58,12 +58,12 @@ impl Waiters {
         !self.is_empty()
     }
 
-    /// Ids that need not be known any more.
+    /// Ids that need no longer be known.
     pub(super) fn take_unneeded(&mut self) -> Vec<QueueId> {
         if self.is_empty() { std::mem::take(&mut self.lingering) } else { Vec::new() }
     }
 
-    /// No operator will be answered any more. The ids that were kept for them.
+    /// No operator will be answered any longer. Returns the ids that were kept for them.
     pub(super) fn give_up(&mut self) -> Vec<QueueId> {
         std::mem::take(self).lingering
     }

@@ -9,8 +9,8 @@ const SHARE_MAX: u64 = (1 << SHARE_BITS) - 1;
 
 /// The share of time in which no message waited for consumers to have room, the present counting most.
 ///
-/// One word, so that who looks at it needs no lock: when it changed last (milliseconds since 1970), the share before, and whether there
-/// is room since. Written under the lock of the queue.
+/// One word, so that readers need no lock: when it changed last (milliseconds since 1970), the share before, and whether there is room
+/// since. Written under the lock of the queue.
 #[derive(Debug)]
 pub struct Capacity(AtomicU64);
 

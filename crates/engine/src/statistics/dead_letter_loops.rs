@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 
 use crate::queue_handle::QueueHandle;
 
-/// So many dead letters a second come back to a queue that goes round in circles. Retries come back, too, after a pause.
+/// So many dead letters a second come back to a queue in a circle. Retries come back, too, after a pause.
 const RATE_MIN_PER_S: f64 = 100.0;
 
 /// A queue to which dead letters come back.

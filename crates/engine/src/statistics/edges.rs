@@ -1,4 +1,4 @@
-//! How much goes from exchanges to queues.
+//! How many messages exchanges route to queues.
 
 use std::sync::Arc;
 

@@ -7,8 +7,8 @@
 //! - `numbers`: which numbers objects have, by RabbitMQ's names. `observed`: what is remembered of an object, and which are watched.
 //!   `room`: how many histories there are.
 //! - `dead_letter_loops`: to which queues dead letters come back.
-//! - `queue`, `exchange`, `vhost`: what each of them counts. `capacity`: how much of the time consumers had room. `edges`: how much goes
-//!   from exchanges to queues. `stages`: where the latency of messages went.
+//! - `queue`, `exchange`, `vhost`: what each of them counts. `capacity`: how much of the time consumers had room. `edges`: how much
+//!   exchanges route to queues. `stages`: where messages lost time.
 
 mod capacity;
 mod dead_letter_loops;

@@ -18,7 +18,7 @@ pub trait Observable<const N: usize>: Send + Sync {
     /// What is remembered of them.
     fn observed(&self) -> &Observed<N>;
 
-    /// Looks at what belongs to it and is not watched by itself. Says whether any of that has changed.
+    /// Looks at what belongs to it and is not watched separately. Returns whether any of that has changed.
     fn sample_parts(&self, _now_ms: u64, _keeping: &Keeping<'_>) -> bool {
         false
     }
@@ -49,7 +49,7 @@ pub struct Keeping<'a> {
 pub struct Observed<const N: usize> {
     /// Whether it is on the list of those that are looked at.
     is_watched: AtomicBool,
-    /// The object is gone: no history of it is begun or kept.
+    /// The object is deleted: no history of it is begun or kept.
     has_ended: AtomicBool,
     memory: Mutex<Option<Box<Memory<N>>>>,
 }
@@ -57,7 +57,7 @@ pub struct Observed<const N: usize> {
 #[derive(Debug)]
 struct Memory<const N: usize> {
     pace: Option<RecentSamples<N>>,
-    /// Until when nothing had happened yet; None if what came next is not known any more.
+    /// Until when nothing had happened yet; None if what came next is no longer known.
     zero_until_ms: Option<u64>,
     /// When a look found a change for the last time.
     changed_at_ms: Option<u64>,
@@ -160,12 +160,12 @@ impl<const N: usize> Observed<N> {
         let is_first = pace.is_none();
         match pace {
             None => *zero_until_ms = Some(keeping.before_ms),
-            // What this look forgets is not nothing: what was before is not known any more.
+            // What this look forgets is not nothing: what was before is no longer known.
             Some(pace) if pace.before().numbers != [0; N] => *zero_until_ms = None,
             Some(_) => {}
         }
         let pace = pace.get_or_insert_with(|| RecentSamples::new(Sample { at_ms: keeping.before_ms, numbers: [0; N] }));
-        // Who was not looked at last time had not changed until then.
+        // An object that was not looked at last time had not changed until then.
         pace.rest_until(keeping.before_ms);
         let has_changed = pace.push(sample);
         if has_changed {
@@ -226,7 +226,7 @@ impl<const N: usize> Observed<N> {
     /// How fast the numbers grow a second, by the last two looks.
     pub fn rates(&self) -> [f64; N] {
         let memory = self.memory.lock();
-        // Who is not looked at any more had not changed at the last look.
+        // An object that is no longer looked at had not changed at the last look.
         memory.as_deref().and_then(|memory| memory.pace.as_ref()).map_or([0.0; N], RecentSamples::rates)
     }
 
@@ -237,7 +237,7 @@ impl<const N: usize> Observed<N> {
         }
     }
 
-    /// The object is gone: its history makes room for others'.
+    /// The object is deleted: its history makes room for others'.
     pub fn end(&self) {
         self.has_ended.store(true, Ordering::Relaxed);
         self.forget();
@@ -275,7 +275,7 @@ impl<const N: usize> Observed<N> {
     }
 }
 
-/// What a history tells.
+/// What a history returns.
 pub struct HistoryAnswer<const N: usize> {
     pub samples: Vec<Sample<N>>,
     pub is_new: bool,
@@ -288,7 +288,7 @@ pub struct Range {
     pub age_ms: u64,
     /// How far apart.
     pub step_ms: u64,
-    /// Whether the samples of many objects are wanted: these leave room for who asks for one.
+    /// Whether the samples of many objects are wanted: these leave room for callers that ask for one.
     pub is_of_list: bool,
 }
 

@@ -36,7 +36,7 @@ pub struct Retentions {
     pub global: Arc<[Retention]>,
     /// Of objects that a caller looks at.
     pub basic: Arc<[Retention]>,
-    /// Of the ways between objects: RabbitMQ's, which is told. No history is kept of them.
+    /// Of the ways between objects: RabbitMQ's, which is reported. No history is kept of them.
     pub detailed: Arc<[Retention]>,
 }
 

@@ -145,7 +145,7 @@ pub struct WaitRun {
 }
 
 impl WaitRun {
-    /// Of who came at about the same time, if it is `now_ms`.
+    /// Of messages that came at about the same time, if it is `now_ms`.
     pub fn around(published_at_ms: u64, now_ms: u64) -> WaitRun {
         let bounds = WAITS.bounds();
         let bucket = WAITS.bucket_of(now_ms.saturating_sub(published_at_ms));

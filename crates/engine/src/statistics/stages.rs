@@ -49,7 +49,7 @@ impl Stage {
     }
 }
 
-/// A look that is so old, or older, is what recent times are compared with.
+/// Recent times are compared with a look that is so old, or older.
 const LOOK_AGE: Duration = Duration::from_secs(30);
 /// Looks that are remembered.
 const LOOK_COUNT: usize = 2;

@@ -27,11 +27,11 @@ pub struct VhostCounters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum DeathStrategy {
-    /// They are gone.
+    /// They are dropped.
     Disabled = 0,
-    /// They go to another exchange.
+    /// They are sent to another exchange.
     AtMostOnce = 1,
-    /// They go there, and wait until a queue takes them.
+    /// They are sent there, and wait until a queue takes them.
     AtLeastOnce = 2,
 }
 
@@ -59,7 +59,7 @@ impl Handed {
     }
 }
 
-/// What one connection has gathered in a turn: told to its vhost at the end of it.
+/// What one connection has gathered in a turn: added to its vhost's counts at the end of it.
 #[derive(Debug, Default)]
 pub struct TurnCounts {
     /// See [`Stripe::published_to_confirm`].
@@ -177,7 +177,7 @@ impl Stripe {
     }
 }
 
-/// Says once what is counted: for who counts, by `$shared` in several threads, and for who reads the sums of what these have counted.
+/// Says once what is counted: in `$shared`, which several threads count in, and in the sums of what these have counted.
 macro_rules! counted {
     (
         $(#[$of_shared:meta])* counts $shared:ident; $(#[$of_sum:meta])* sums $sum:ident;
@@ -347,7 +347,7 @@ impl<S: Sum, const N: usize> Sum for [S; N] {
 pub type Deaths = [[u64; DeathStrategy::COUNT]; REASON_COUNT];
 
 impl VhostMessages {
-    /// The same of a vhost that is gone: what has happened in it, and nothing that is there.
+    /// The same of a deleted vhost: what has happened in it, and nothing that is there.
     #[must_use]
     pub fn of_the_past(self) -> Self {
         Self { ready_count: 0, unacked_count: 0, consumer_count: 0, ..self }

@@ -10,7 +10,7 @@ pub enum Kind {
     Returned,
     /// Its queues have it, or have refused it.
     Stored,
-    /// Its publisher has been told that it is safe.
+    /// Its publisher has got the confirm.
     Confirmed,
     /// A consumer was sent it.
     Delivered,

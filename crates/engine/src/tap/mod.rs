@@ -1,8 +1,8 @@
-//! What happens to messages, told to those who watch: the firehose, traces and spans. See docs/dev/message-traces.md.
+//! What happens to messages, reported to those that watch: the firehose, traces and spans. See docs/dev/message-traces.md.
 //!
 //! ```text
 //!  session, under no lock ──────────► Taps::report ─► sinks      one relaxed load a batch or a read where none watches
-//!  section, under its locks ─► Note ─► when they are gone ─┘
+//!  section, under its locks ─► Note ─► when they are free ─┘
 //! ```
 //!
 //! A sink is called by the thread that the thing happened on, and holds it up no longer than it takes to copy what it wants into a
@@ -66,7 +66,7 @@ pub enum What<'a> {
         /// One has.
         is_refused: bool,
     },
-    /// Its publisher has been told that it is safe.
+    /// Its publisher has got the confirm.
     Confirmed,
     /// A consumer was sent it.
     Delivered {
@@ -115,7 +115,7 @@ pub enum What<'a> {
         /// Where it went; None: no queue wanted it.
         targets: Option<&'a Targets>,
     },
-    /// So many messages were purged from a queue, and which is not told of each.
+    /// So many messages were purged from a queue, with no event of each.
     Purged(u64),
     /// An operator brought it to other queues.
     Moved(&'a Targets),
@@ -185,7 +185,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The queues that it has gone to, where that is part of what happened.
+    /// The queues that it was routed to, where that is part of what happened.
     #[must_use]
     pub fn targets(&self) -> Option<&'a Targets> {
         match self.what {
@@ -222,18 +222,18 @@ pub trait Sink: Send + Sync {
     fn take(&self, event: &Event<'_>);
 }
 
-/// All who watch.
+/// All that watch.
 #[derive(Default)]
 pub struct Taps {
     /// What any of them wants to hear of.
     wanted: AtomicU32,
     sinks: RwLock<Arc<[Arc<dyn Sink>]>>,
-    /// Changes whenever a sink comes or goes, or wants something else: until then what a sink has said of a place holds, as long as the
-    /// topology is the same.
+    /// Changes whenever a sink is added or removed, or wants something else: until then what a sink has said of a place holds, as long as
+    /// the topology is the same.
     generation: std::sync::atomic::AtomicU64,
-    /// The number of the last publish that was told of.
+    /// The number of the last publish that was reported.
     publishes: std::sync::atomic::AtomicU64,
-    /// Things that were not told, because one section did too many.
+    /// Things that were not reported, because one section did too many.
     pub missed: telemetry::Counter,
     /// Spans that a server has taken.
     pub spans_sent: telemetry::Counter,
@@ -266,14 +266,14 @@ impl Taps {
         self.wanted().0 & kinds.0
     }
 
-    /// From now on it is told.
+    /// Adds a sink, which gets reports from now on.
     pub fn add(&self, sink: Arc<dyn Sink>) {
         let mut sinks = self.sinks.write();
         let all: Vec<_> = sinks.iter().cloned().chain([sink]).collect();
         self.set(&mut sinks, all);
     }
 
-    /// It is told no longer; one last time by threads that tell it now.
+    /// Removes a sink. It gets no more reports, but for those that threads make now.
     pub fn remove(&self, sink: &Arc<dyn Sink>) {
         let mut sinks = self.sinks.write();
         let rest: Vec<_> = sinks.iter().filter(|other| !is_same(other, sink)).cloned().collect();
@@ -298,7 +298,7 @@ impl Taps {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Those who may want to hear of what happens there.
+    /// The sinks that may want to hear of what happens there.
     #[cold]
     pub fn listeners(&self, scope: &Scope<'_>) -> Vec<Arc<dyn Sink>> {
         let sinks = self.sinks.read().clone();
@@ -312,7 +312,7 @@ impl Taps {
         sinks.iter().any(|sink| sink.kinds().has(scope.kind) && sink.wants(scope))
     }
 
-    /// Tells all who want to know.
+    /// Reports an event to all sinks that want it.
     #[cold]
     pub fn report(&self, event: &Event<'_>) {
         self.listeners(&event.scope()).iter().for_each(|sink| sink.take(event));

@@ -1,4 +1,4 @@
-//! What happens under the locks of a section: noted there, told when they are gone.
+//! What happens under the locks of a section: noted there, reported when they are released.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub enum What {
     Requeued,
     /// Its queue gave it up.
     GivenUp(DropReason),
-    /// It goes to a dead-letter exchange.
+    /// It is sent to a dead-letter exchange.
     DeadLettered(DropReason, Option<Arc<Targets>>),
     /// It waits at an exchange until then.
     SetAside(u64),

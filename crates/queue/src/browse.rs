@@ -1,8 +1,8 @@
 //! Looking at ready messages in the order in which they would be delivered, without changing anything.
 //!
 //! A [`Look`] is a snapshot of one piece of the queue: what is in memory from a position on, and the ranges that may have messages
-//! there, too. The caller reads these one after the other and hands in what was found, while the queue goes on; at the
-//! end all of it is sorted, up to where everything is known.
+//! there, too. The caller reads these one after the other and hands in what was found, while the queue continues; at the end all of it is
+//! sorted, up to where everything is known.
 //!
 //! ```text
 //! in memory        5 . . 8 9 . . . 13 .│            up to 13: there are more
@@ -125,7 +125,7 @@ impl<M: Message> Look<M> {
             _ if is_whole => {}
             Some(last) => self.until = self.until.min(last),
             None => {
-                // Nothing of these slots is alive any more: the range goes on behind them.
+                // No message in these slots is alive any longer: the range continues behind them.
                 range.first_slot = next_slot;
                 self.ranges.push_front((from, range));
             }

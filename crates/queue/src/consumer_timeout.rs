@@ -15,7 +15,7 @@ use crate::message::Message;
 use crate::queue::Queue;
 use crate::rules::Return;
 
-/// Parts of the limit after which is looked again: who is late is found out that much later at most.
+/// Parts of the limit after which is looked again: a late consumer is found out that much later at most.
 const LOOKS: u64 = 8;
 
 #[derive(Debug, Clone, Copy)]

@@ -12,11 +12,11 @@
 //! consumer may get deliveries, not how many more: what is on its way when the consumer grants is counted already. The count itself is not
 //! kept: it is the limit without what is left of it.
 //!
-//! **A drain gives back what cannot be used at once.** It goes on while the consumer may still get messages that are ready, and ends when
+//! **A drain gives back what cannot be used at once.** It lasts while the consumer may still get messages that are ready, and ends when
 //! there is none for it or nothing is left. What is given back counts as delivered, as in AMQP 1.0, so delivered, given back and left are
 //! always as much as was granted.
 //!
-//! Deliberately absent: who grants when, and echoes. Sessions do that.
+//! Deliberately absent: which consumer grants when, and echoes. Sessions do that.
 
 /// What a consumer may still be handed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Credit {
         self.limit.wrapping_sub(self.left)
     }
 
-    /// Whether a drain goes on.
+    /// Whether a drain is running.
     #[inline]
     #[must_use]
     pub const fn is_draining(&self) -> bool {

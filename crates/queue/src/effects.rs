@@ -17,7 +17,7 @@ pub struct Counts {
 /// One attempt to hand a message to a consumer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery<M> {
-    /// To whom.
+    /// The consumer that gets it.
     pub consumer: ConsumerId,
     /// Its position.
     pub seq: QueueSeq,
@@ -44,7 +44,7 @@ pub enum DropReason {
     DeliveryLimit,
 }
 
-/// A message that leaves the queue. It is gone, or set aside until it is settled: [`Rules::keeps_dropped`](crate::Rules::keeps_dropped).
+/// A message that leaves the queue. It is lost, or set aside until it is settled: [`Rules::keeps_dropped`](crate::Rules::keeps_dropped).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedMessage<M> {
     /// Its position.

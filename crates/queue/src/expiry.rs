@@ -55,7 +55,7 @@ impl TtlHistory {
         true
     }
 
-    /// Forgets what held only for messages before `seq`, which are gone.
+    /// Forgets what held only for messages before `seq`, which have left.
     pub(crate) fn forget_before(&mut self, seq: QueueSeq) {
         let kept = self.changes.partition_point(|(from, _)| *from <= seq).saturating_sub(1);
         self.changes.drain(..kept);

@@ -1,10 +1,9 @@
-//! Credit that consumers grant, and drains of it: which go on, and when they end.
+//! Credit that consumers grant, and drains of it: which are running, and when they end.
 //!
 //! A drain ends as soon as its consumer has no credit left, can be given nothing because another one is active, or when a dispatch has
-//! found nothing for it. It goes on while messages are ready that it may get and that are not at hand: those that must be read from a
-//! segment first, that are just coming back, or that its gate does not let through. Then a load, a return or
-//! [`Queue::resume`] leads to the dispatch that goes on with it. It gives back everything where an operator has paused the queue: that may
-//! be for long.
+//! found nothing for it. It lasts while messages are ready that it may get and that are not at hand: those that must be read from a segment
+//! first, that are just coming back, or that its gate does not let through. Then a load, a return or [`Queue::resume`] leads to the
+//! dispatch that continues it. It gives back everything where an operator has paused the queue: that may be for long.
 //!
 //! Only a dispatch that has nothing left to hand out looks at all drains that go on, others at those of the consumers that got something.
 //! In a queue without drains they cost each dispatch one look at a flag, and deliveries nothing.
@@ -16,8 +15,8 @@ use crate::message::Message;
 use crate::queue::Queue;
 
 impl<M: Message, G: Gate> Queue<M, G> {
-    /// A consumer grants credit, instead of what it granted before; a drain that goes on is given up or goes on with this. Dispatch after
-    /// it: the consumer may be handed messages, and a drain may end ([`Effects::drained`]). False if there is no consumer of this id, or it
+    /// A consumer grants credit, instead of what it granted before; a running drain is given up or continues with this. Dispatch after it:
+    /// the consumer may be handed messages, and a drain may end ([`Effects::drained`]). False if there is no consumer of this id, or it
     /// came with credit that is not granted.
     pub fn grant(&mut self, consumer: ConsumerId, grant: Grant) -> bool {
         let is_granted = self.consumers.as_mut().is_some_and(|consumers| consumers.grant(consumer, grant));
@@ -48,7 +47,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             self.has_drains = false;
             return;
         };
-        // So that who takes a turn need not ask whether it is draining.
+        // So that a consumer that takes a turn need not be asked whether it is draining.
         effects.deliveries[start..].iter().for_each(|delivery| consumers.end_drain_if_used_up(delivery.consumer));
         if is_paused || self.ready.count == 0 && !more_comes {
             consumers.end_drains(|_| true);

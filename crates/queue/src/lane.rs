@@ -9,10 +9,9 @@
 //!
 //! The head is the lowest seq of the four. Usually all but `fifo` are empty, and then they take no space.
 //!
-//! A range's `first_seq` may be lower than its first message's, so a range goes before a message of the same seq. Thus nothing
-//! is handed out that lies behind the beginning of a range, and ranges are not joined over what is unacked. Of one lane nothing unacked is
-//! inside a range, but for what was in memory when the process ended and waits to be tried again: a purge leaves it
-//! out ([`PurgedMessages::kept`]).
+//! A range's `first_seq` may be lower than its first message's, so a range precedes a message of the same seq. Thus nothing is handed out
+//! that lies behind the beginning of a range, and ranges are not joined over what is unacked. Of one lane nothing unacked is inside a
+//! range, but for what was in memory when the process ended and waits to be tried again: a purge leaves it out ([`PurgedMessages::kept`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -80,7 +79,7 @@ impl Load {
         self.number == SINGLE
     }
 
-    /// Whether its answer is for who looks at messages or looks for one: the queue does not want it.
+    /// Whether its answer is for a caller that looks at messages or looks for one: the queue does not want it.
     pub fn is_look(&self) -> bool {
         self.number == LOOK
     }
@@ -100,7 +99,7 @@ pub(crate) enum Source {
     Paged,
 }
 
-/// The message that goes next.
+/// The message that is delivered next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
     pub(crate) seq: QueueSeq,
@@ -122,7 +121,7 @@ impl Head {
 pub(crate) struct Lane<M> {
     fifo: Fifo<M>,
     aside: Option<Box<NonFifo<M>>>,
-    /// Loads asked for, ever: tells the answer to the last from answers to those that were given up.
+    /// Loads asked for, ever: distinguishes the answer to the last from answers to those that were given up.
     load_count: u32,
     /// Of all its messages.
     priority: u8,
@@ -361,7 +360,7 @@ impl<M: Message> Lane<M> {
         self.aside.as_ref().is_some_and(|aside| aside.paged.holder_of(seq, place).is_some())
     }
 
-    /// Takes a message out of its range, which goes on without it.
+    /// Takes a message out of its range, which continues without it.
     pub(crate) fn take_from_range(&mut self, seq: QueueSeq, place: Place, len: u32) {
         let Some(aside) = self.aside.as_mut() else { return };
         aside.paged.take_one(seq, place, len);

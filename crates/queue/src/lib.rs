@@ -1,4 +1,4 @@
-//! One queue's state machine: what is ready, what is unacked, who gets the next message.
+//! One queue's state machine: what is ready, what is unacked, which consumer gets the next message.
 //!
 //! A [`Queue`] takes facts (published, settled, loaded) and appends what follows from them to vectors that the caller
 //! owns and reuses. It never blocks and never fails. It knows messages by a small handle `M` and consumers by a [`Gate`].
@@ -11,30 +11,30 @@
 //!          ┌──────────┬────────┬─────────────────────┬──────┐            │                │
 //!          │ returned │ loaded │ paged (in segments) │ fifo │ ─ dispatch ┴─► deliveries   │
 //!          └──────────┴────────┴─────────────────────┴──────┘   get                       ▼
-//!               ▲                    ▲                   │ └─── expired, beyond ───► dropped: gone, or set aside
+//!               ▲                    ▲                   │ └─── expired, beyond ───► dropped: lost, or set aside
 //!            requeue ─ set aside     └──── relocate ─────┘      a limit                  until it is elsewhere
 //!                      for a while
 //! ```
 //!
-//! - `queue`: the state machine itself; `dropping`: what leaves by itself; `returning`: what comes back; `taking`: what is taken out of
-//!   the middle, `looking`: what is only looked at; `purge`: when all is to go, `purged_messages`: what went; `spill`: its messages' way to
-//!   segments and from one segment to another.
+//! - `queue`: the state machine itself; `dropping`: what the queue drops; `returning`: what comes back; `taking`: what is taken out of the
+//!   middle, `looking`: what is only looked at; `purge`: when all is to be removed, `purged_messages`: what was; `spill`: its messages' way
+//!   to segments and from one segment to another.
 //! - `ready`: what is ready, by priority; `lane`, `fifo`, `ranges`: of one priority. `unacked`: what has been handed out; `set_aside`: what
 //!   is neither. `consumers`: whose turn it is; `credit`: how many messages a consumer may be handed; `grants`: credit that is granted, and
-//!   drained; `holding`: who holds messages for too long.
-//! - `groups`: which of what is ready may go to whom, where messages of a group stay with one consumer.
+//!   drained; `holding`: which consumers hold messages for too long.
+//! - `groups`: which consumer may get which ready message, where messages of a group stay with one consumer.
 //! - `rules`, `expiry`: what the queue is asked to do. `effects`: what follows. `limits`: every number.
 //! - `delays`: messages that wait until they are due, which are in no queue yet: a state machine of its own.
-//! - `keys`: what messages are told apart by, where duplicates are dropped: another one.
+//! - `keys`: what distinguishes messages, where duplicates are dropped: another one.
 //!
-//! **A message is redelivered** if its seq is at or below the highest one of its priority ever handed out: dispatch takes the lowest
-//! seq first, so no message needs a flag, in memory or on disk. Where groups let later ones go first, those overtaken are listed.
+//! **A message is redelivered** if its seq is at or below the highest one of its priority ever handed out: dispatch takes the lowest seq
+//! first, so no message needs a flag, in memory or on disk. Where groups let later ones overtake, those overtaken are listed.
 //!
 //! **Memory is flat.** A backlog in segments is a list of ranges, not of messages; a drained queue gives its buffers back. Nor
 //! does a queue without rules, priorities or times to live pay for those.
 //!
-//! Deliberately absent: clocks, files, sockets, locks, the queue's name, what a delivery or a tag looks like on the wire, and where
-//! dropped messages go. A replicated queue's commit mark will be an upper bound for the front.
+//! Deliberately absent: clocks, files, sockets, locks, the queue's name, what a delivery or a tag looks like on the wire, and where dropped
+//! messages are sent. A replicated queue's commit mark will be an upper bound for the front.
 
 mod browse;
 mod consumer_timeout;

@@ -164,7 +164,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         let Some(Why::Leaving(reason, counts)) = set_aside.get(seq) else { return 0 };
         if let Some((seq, message)) = entries.into_iter().find(|(found, _)| *found == seq) {
             if !self.keeps_dropped() {
-                // The rules have changed meanwhile: it is not brought elsewhere any more.
+                // The rules have changed meanwhile: it is no longer brought elsewhere.
                 self.take_aside(seq);
             }
             effects.dropped.push(DroppedMessage { seq, message, reason, counts });
@@ -224,7 +224,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    /// As in RabbitMQ a message that comes and is too much by itself is so before its time is over, however short that is.
+    /// As in RabbitMQ a message that never fits is dropped when it comes, before it can expire, however short its time is.
     fn drop_what_never_fits(&mut self, rules: &Rules, effects: &mut Effects<M>) {
         let fits_never =
             |len: u32| rules.length_max == Some(0) || rules.bytes_max.is_some_and(|max| u64::from(len) > max);

@@ -58,7 +58,7 @@ pub trait Message: Clone {
     /// [`has_body`](Message::has_body) may be false. The default keeps the body.
     fn release_body(&mut self) {}
 
-    /// A handle for who only has to know where the message is: without the body if a segment has it.
+    /// A handle for callers that only have to know where the message is: without the body if a segment has it.
     #[must_use]
     fn without_body(&self) -> Self {
         let mut handle = self.clone();
@@ -68,8 +68,7 @@ pub trait Message: Clone {
         handle
     }
 
-    /// Whether the message can be delivered as it is. One that cannot goes back to its segment when it is requeued, and
-    /// is loaded again.
+    /// Whether the message can be delivered as it is. One that cannot returns to its segment when it is requeued, and is loaded again.
     fn has_body(&self) -> bool {
         true
     }

@@ -8,8 +8,8 @@ use crate::purged_messages::PurgedMessages;
 use crate::queue::Queue;
 
 impl<M: Message, G: Gate> Queue<M, G> {
-    /// Removes ready messages that are in memory, so many at most, appends them to `purged`, and says how many they were: a purge of very
-    /// many goes in pieces before it ends with [`Queue::purge`]. Not where messages are in groups.
+    /// Removes ready messages that are in memory, so many at most, appends them to `purged`, and returns how many they were: a purge of
+    /// very many is done in pieces before it ends with [`Queue::purge`]. Not where messages are in groups.
     pub fn purge_some(&mut self, count_max: usize, purged: &mut Vec<(QueueSeq, M)>) -> u64 {
         if self.ready.groups.is_some() {
             return 0;

@@ -1,6 +1,6 @@
 //! The state machine: publish, dispatch, get, settle, purge.
 //!
-//! What goes by itself is in `dropping`, what comes back in `returning`.
+//! What the queue drops is in `dropping`, what comes back in `returning`.
 
 use std::num::NonZeroU32;
 
@@ -23,11 +23,11 @@ use crate::unacked::Unacked;
 /// What was asked for when the queue was declared, as far as it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// The queue goes when its last consumer goes.
+    /// The queue is deleted when its last consumer leaves.
     pub auto_delete: bool,
     /// One consumer at a time gets messages.
     pub single_active_consumer: bool,
-    /// It follows the rules of quorum queues: what came back goes first, in the order in which it came back; a single active
+    /// It follows the rules of quorum queues: what came back is delivered first, in the order in which it came back; a single active
     /// consumer gives way to one of a higher priority.
     pub is_quorum: bool,
 }
@@ -103,7 +103,7 @@ pub struct Queue<M, G> {
     /// Deliveries, where consumers may hold them for so long only.
     pub(crate) held_deliveries: Option<Box<HeldDeliveries>>,
     pub(crate) has_timed_out: bool,
-    /// Those who are giving back more than they do at once: nothing is handed out until all of it is back.
+    /// How many callers are giving back more than they do at once: nothing is handed out until all of it is back.
     pub(crate) returning_count: u32,
     /// An operator has paused it: consumers get nothing.
     is_paused: bool,
@@ -111,7 +111,7 @@ pub struct Queue<M, G> {
     pub(crate) has_drains: bool,
     /// When the queue was last used, in milliseconds since 1970.
     pub(crate) used_at_ms: u64,
-    /// How often messages in segments have been moved to others: who looks at them must know.
+    /// How often messages in segments have been moved to others: callers that look at them must know.
     pub(crate) move_count: u32,
 }
 
@@ -177,8 +177,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.rules.as_deref().copied().unwrap_or_default()
     }
 
-    /// From now on consumers get nothing, or get messages again. What they hold stays with them, and [`Queue::get`] goes on giving.
-    /// Dispatch after it.
+    /// From now on consumers get nothing, or get messages again. What they hold stays with them, and [`Queue::get`] still gives. Dispatch
+    /// after it.
     pub fn set_paused(&mut self, is_paused: bool) {
         self.is_paused = is_paused;
     }
@@ -601,7 +601,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.consumers.as_ref()?.active()
     }
 
-    /// Unacked messages and who holds them (`None`: someone who took it with get).
+    /// Unacked messages and which consumers hold them (`None`: a client that took it with get).
     pub fn unacked(&self) -> impl Iterator<Item = (QueueSeq, &M, Option<ConsumerId>)> {
         let is_set_aside = |seq| self.set_aside.as_ref().is_some_and(|set_aside| set_aside.contains(seq));
         self.unacked.iter().filter(move |(seq, ..)| !is_set_aside(*seq))
@@ -632,7 +632,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.ready.count == 0 || self.consumers.as_ref().is_none_or(|consumers| consumers.is_waiting())
     }
 
-    /// Whether it could do with messages of other queues: none is ready, and a consumer waits that is none of another broker. Those of
+    /// Whether it could do with messages of other queues: none is ready, and a consumer waits that is not another broker's. Those of
     /// federation links have priorities below zero.
     pub fn needs_messages(&self) -> bool {
         let is_wanted = self.ready.count == 0 && !self.is_paused;

@@ -267,7 +267,7 @@ impl Ranges {
         before.find(|(_, range)| range.may_hold(seq) && range.has_slot(place)).map(|(key, _)| *key)
     }
 
-    /// Takes one message out of the range that has it. At an end the range becomes shorter, so that no load reads over what is gone.
+    /// Takes one message out of the range that has it. At an end the range becomes shorter, so that no load reads over taken ones.
     pub(crate) fn take_one(&mut self, seq: QueueSeq, place: Place, len: u32) {
         let Some(mut range) = self.holder_of(seq, place).and_then(|key| self.by_seq.remove(&key)) else { return };
         range.count = range.count.saturating_sub(1);

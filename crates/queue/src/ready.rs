@@ -33,11 +33,11 @@ pub(crate) struct Ready<M> {
     pub(crate) bytes: u64,
     /// What levels that are yet to come start with.
     delivered_before: QueueSeq,
-    /// What came back and goes first, in that order, where this is so. Those that a segment has again go in their own order: what is
-    /// not in memory any more is passed over here.
+    /// What came back and is delivered first, in that order, where the queue has that order. Those that a segment has again follow in their
+    /// own order: what is no longer in memory is passed over here.
     returns: Option<VecDeque<Return>>,
     keeps_returns_in_order: bool,
-    /// Who may have what, where messages are in groups.
+    /// Which consumer may have what, where messages are in groups.
     pub(crate) groups: Option<Box<Groups>>,
 }
 
@@ -49,7 +49,7 @@ struct Return {
     is_journaled: bool,
 }
 
-/// Where the message is that goes next.
+/// Where the message is that is delivered next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Front {
     pub(crate) head: Head,
@@ -65,7 +65,7 @@ impl<M: Message> PriorityLevel<M> {
         PriorityLevel { priority, lanes: [Lane::new(priority), Lane::new(priority)], delivered }
     }
 
-    /// The lane whose head goes next, and that head.
+    /// The lane whose head is delivered next, and that head.
     #[inline(always)]
     fn head(&self) -> Option<(usize, Head)> {
         match (self.lanes[0].head(), self.lanes[1].head()) {
@@ -75,13 +75,13 @@ impl<M: Message> PriorityLevel<M> {
         }
     }
 
-    /// The lane whose head goes next among what has not come back, and that head.
+    /// The lane whose head is delivered next among what has not come back, and that head.
     fn head_of_new(&self) -> Option<(usize, Head)> {
         let heads = self.lanes.iter().enumerate().filter_map(|(lane, messages)| Some((lane, messages.head_of_new()?)));
         heads.min_by_key(|(_, head)| head.seq)
     }
 
-    /// The lane whose first message after this one goes next, and that message.
+    /// The lane whose first message after this one is delivered next, and that message.
     fn head_after(&self, seq: QueueSeq) -> Option<(usize, Head)> {
         let heads =
             self.lanes.iter().enumerate().filter_map(|(lane, messages)| Some((lane, messages.head_after(seq)?)));
@@ -146,7 +146,7 @@ impl<M: Message> Ready<M> {
         self.lane(message.priority(), message.is_journaled()).publish(seq, message);
     }
 
-    /// The message that goes next: of the highest priority the lowest seq.
+    /// The message that is delivered next: of the highest priority the lowest seq.
     #[inline(always)]
     pub(crate) fn front(&mut self) -> Option<Front> {
         if self.returns.is_some()
@@ -179,8 +179,8 @@ impl<M: Message> Ready<M> {
         Some(Front { head, level, lane })
     }
 
-    /// Those that go when their time is over: the heads of all priorities. Where what came back goes first, as in RabbitMQ the first of
-    /// that, and of each priority the first of the rest.
+    /// Those that are dropped when their time is over: the heads of all priorities. Where what came back is delivered first, as in RabbitMQ
+    /// the first of that, and of each priority the first of the rest.
     pub(crate) fn expiring(&self) -> impl Iterator<Item = Front> {
         let first_return = self.returns.iter().flatten().find_map(|returned| self.front_of_return(returned));
         let is_apart = self.returns.is_some();
@@ -190,7 +190,7 @@ impl<M: Message> Ready<M> {
         first_return.into_iter().chain(heads)
     }
 
-    /// What is not among what came back any more is not looked at again.
+    /// What is no longer among what came back is not looked at again.
     pub(crate) fn forget_gone_returns(&mut self) {
         if self.returns.is_some() {
             self.first_return();
@@ -224,7 +224,7 @@ impl<M: Message> Ready<M> {
     #[inline(always)]
     pub(crate) fn take_into<T>(&mut self, front: &Front, out: &mut Vec<T>, make: impl Fn(M) -> T) {
         self.note_taken(front);
-        // Twice the same, so that the usual one is moved once, from where it lies to where it goes.
+        // Twice the same, so that the usual one is moved once, from where it lies to its new place.
         if front.head.source == Source::Fifo {
             out.push(make(self.lane_at(front).take_first().expect(SEEN)));
         } else {
@@ -310,7 +310,7 @@ impl<M: Message> Ready<M> {
 
     /// From now on messages are in groups, by a header of this name, or not.
     ///
-    /// Where they are, what came back goes to its place: order within a group is more than who came back first.
+    /// Where they are, what came back returns to its place: order within a group is more than the order of returns.
     pub(crate) fn set_groups(&mut self, header: Option<&str>) {
         self.groups = header.map(|header| Box::new(Groups::new(header)));
         self.returns = (self.keeps_returns_in_order && header.is_none()).then(VecDeque::new);
@@ -323,7 +323,7 @@ impl<M: Message> Ready<M> {
         for (index, level) in levels {
             let rank = Key::new(level.priority, QueueSeq(0)).rank;
             if let Some((lane, head)) = level.head_after(groups.seen(rank)) {
-                // What is behind those passed over goes before lower priorities.
+                // What is behind those passed over precedes lower priorities.
                 return (!groups.is_full(rank)).then_some(Front { head, level: index, lane });
             }
         }

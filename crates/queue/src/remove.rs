@@ -3,7 +3,7 @@
 //! A message in memory is simply taken. One that lies only in a segment has to be read first, for the queue knows neither its slot nor how
 //! long it is: [`Queue::take`] answers with what to read, and is called again with what was found. Its range stays whole and counts one
 //! less, as recovery's ranges do whose messages are settled in part; so a backlog from which every other message is taken costs no memory.
-//! What is being read just then is told apart by a set of seqs that lasts until the read is answered.
+//! A set of seqs marks what is being read just then; it lasts until the read is answered.
 
 use model::ids::{Place, QueueSeq};
 
@@ -53,7 +53,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         if loads.is_empty() { Take::Missing } else { Take::Unread(loads) }
     }
 
-    /// Whether a message is ready, as far as that can be told without reading segments; `None`: it may be.
+    /// Whether a message is ready, as far as that is known without reading segments; `None`: it may be.
     pub fn is_ready(&self, seq: QueueSeq) -> Option<bool> {
         if self.unacked.holder_of(seq).is_some() {
             return Some(false);

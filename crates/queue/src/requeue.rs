@@ -146,8 +146,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    /// What comes back does so in pieces, and goes before all that is ready: nothing is handed out to consumers until as many have said
-    /// [`Queue::end_return`].
+    /// What comes back does so in pieces, and precedes all that is ready: nothing is handed out to consumers until as many callers have
+    /// called [`Queue::end_return`].
     pub fn begin_return(&mut self) {
         self.returning_count += 1;
     }

@@ -1,6 +1,6 @@
 //! The way of a queue's messages from memory to segments, and from one segment to another.
 //!
-//! The store writes what [`Queue::in_memory`] gave it while the queue goes on, then says with [`Queue::relocate`] where everything
+//! The store writes what [`Queue::in_memory`] gave it while the queue continues, then reports with [`Queue::relocate`] where everything
 //! lies. What was settled meanwhile has been written in vain: its place is dead. The caller marks dead places in their
 //! segment before anything else can be loaded from it (under the same lock).
 

@@ -5,8 +5,8 @@
 //! again    seq → message                            of redeliveries: few, in any order
 //! ```
 //!
-//! A settled slot is left empty in its block. A block goes when its last slot is settled; one in the middle leaves a shell
-//! (its first seq, without slots), so that random settlements never move the table. Shells go when they are the majority.
+//! A settled slot is left empty in its block. A block is removed when its last slot is settled; one in the middle leaves a shell (its first
+//! seq, without slots), so that random settlements never move the table. Shells are removed when they are the majority.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -58,7 +58,7 @@ impl<G: Gate> Consumers<G> {
         true
     }
 
-    /// A consumer has no credit any more, but for being handed a message.
+    /// A consumer no longer has credit, but for being handed a message.
     fn exhaust(&mut self, index: u32) {
         let before = std::mem::replace(&mut self.link(index).activity, Activity::OutOfCredit);
         self.idle_count += 1;
@@ -67,7 +67,7 @@ impl<G: Gate> Consumers<G> {
         }
     }
 
-    /// Ends the drains that go on of those for whom this holds, by whether they are in turn.
+    /// Ends the running drains of those consumers for which `is_over` holds, by whether they are in turn.
     pub(crate) fn end_drains(&mut self, is_over: impl Fn(bool) -> bool) {
         let Some(drains) = &self.drains else { return };
         let is_in_turn = |id: &ConsumerId| self.entry(*id).is_some_and(|entry| entry.activity == Activity::InRing);
@@ -113,7 +113,7 @@ impl<G: Gate> Consumers<G> {
         drains.ended.push(DrainedCredit { consumer, count, delivery_count });
     }
 
-    /// A consumer goes.
+    /// A consumer leaves.
     pub(super) fn forget_drain(&mut self, id: ConsumerId) {
         if let Some(drains) = &mut self.drains {
             drains.going_on.remove(&id);

@@ -1,9 +1,9 @@
 //! Whose turn it is.
 //!
-//! Consumers that can take a message wait in a ring, one ring a priority, the highest priority first. The front of the
-//! first ring that has one gets the next message and goes to the back of its ring. A consumer that has used up its
-//! credit, or whose gate refused, leaves its ring until a settlement, a [grant](Consumers::grant) or [`resume`](Consumers::resume)
-//! brings it back, so that those who cannot take anything cost nothing. `grants`: credit that is granted, and drained.
+//! Consumers that can take a message wait in a ring, one ring a priority, the highest priority first. The front of the first ring that has
+//! one gets the next message and moves to the back of its ring. A consumer that has used up its credit, or whose gate refused, leaves its
+//! ring until a settlement, a [grant](Consumers::grant) or [`resume`](Consumers::resume) brings it back, so that those that cannot take
+//! anything cost nothing. `grants`: credit that is granted, and drained.
 //!
 //! A queue may have a hundred thousand consumers, each of a priority of its own, and lose them all at once: nothing that happens to one of
 //! them looks at the others. So the entries themselves are the links of the rings, a ring has a number that it keeps, and only rings in
@@ -254,7 +254,7 @@ impl<G: Gate> Consumers<G> {
         self.leave_if_done();
     }
 
-    /// The active one that was to give way does so, if it holds nothing any more.
+    /// The active one that was to give way does so, if it no longer holds anything.
     fn leave_if_done(&mut self) {
         let holds_some = |id| self.entry(id).is_some_and(|entry| entry.unacked_count > 0);
         if self.is_leaving && !self.active.is_some_and(holds_some) {
@@ -264,7 +264,7 @@ impl<G: Gate> Consumers<G> {
         }
     }
 
-    /// If there is to be one active consumer and there is none: who is next.
+    /// If there is to be one active consumer and there is none: chooses the next.
     fn choose_active(&mut self) {
         if !self.is_single || self.active.is_some() {
             return;
@@ -529,7 +529,7 @@ impl<G: Gate> Consumers<G> {
         number
     }
 
-    /// Forgets a ring that has no consumers any more.
+    /// Forgets a ring that no longer has consumers.
     fn remove_ring(&mut self, ring: u32) {
         if ring == self.first_ring {
             self.go_to_next_ring();

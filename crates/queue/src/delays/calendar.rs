@@ -236,9 +236,9 @@ impl<M: Message> Calendar<M> {
         Some(entry.message)
     }
 
-    /// Takes many messages out, of those that are here and `are_wanted`. `each` is told of every key, one after the other.
+    /// Takes many messages out, of those that are here and `are_wanted`. `each` is called for every key, one after the other.
     ///
-    /// `keys` rise. Each block is gone through once, which is much less than taking them out one by one.
+    /// `keys` rise. Each block is visited once, which is much less than taking them out one by one.
     pub(super) fn take_all(&mut self, keys: &[Key], are_wanted: impl Fn(&M) -> bool, mut each: impl FnMut(Option<M>)) {
         debug_assert!(keys.is_sorted(), "keys rise");
         let mut rest = keys;

@@ -22,7 +22,7 @@ struct OpenGeneration {
     id: QueueId,
     next_arrival: u32,
     count: u64,
-    /// Everything up to here is gone: a settlement may have named it all at once, and so nothing may come to be here.
+    /// Everything up to here is removed: a settlement may have named it all at once, and so nothing may come to be here.
     floor: QueueSeq,
 }
 
@@ -72,7 +72,7 @@ impl Generations {
         }
     }
 
-    /// So many messages of a generation are gone.
+    /// So many messages of a generation have left.
     #[inline]
     pub(super) fn leave(&mut self, id: QueueId, count: u64) {
         match &mut self.open {

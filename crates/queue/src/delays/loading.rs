@@ -130,7 +130,7 @@ impl Flights {
         self.by_number.values_mut().filter(concerned).for_each(|flight| flight.gone.push(id.seq));
     }
 
-    /// No answer is wanted any more.
+    /// No answer is wanted any longer.
     pub(super) fn forget(&mut self, purpose: Purpose) {
         self.by_number.retain(|_, flight| flight.purpose != purpose);
     }

@@ -11,7 +11,7 @@
 //! unchanged. Arrivals are counted within a **generation**, which has a [`QueueId`](model::ids::QueueId) of its own; when four million
 //! have arrived, or
 //! after a restart or a purge, the next generation begins. A set is all of its generations, merged by due time, and among equals in
-//! the order of arrival. A generation in which nothing waits any more, and in which nothing will, is reported as ended.
+//! the order of arrival. A generation in which nothing waits any longer, and in which nothing will, is reported as ended.
 //!
 //! ```text
 //!   insert                                                     settle

@@ -63,7 +63,7 @@ impl<M: Message> Delays<M> {
     ) -> Result<Page<M>, PageNumber> {
         let after = after.map(Key::from);
         let is_wanted = |key: Key| after.is_none_or(|after| after < key);
-        // One more than is asked for tells whether there are more; and one may be where it begins.
+        // One more than is asked for shows whether there are more; and one may be where it begins.
         let mut found = self.calendar.copy_from(after.unwrap_or(Key::MIN), count_max.saturating_add(2));
         found.retain(|(key, _)| is_wanted(*key));
         let enough = found.get(count_max).map(|(key, _)| *key);
@@ -108,7 +108,7 @@ impl<M: Message> Delays<M> {
         if has_read && next_slot < end_slot {
             match gathering.found[before..].last().map(|(key, _)| *key) {
                 Some(last) => gathering.end = Some(gathering.end.map_or(last, |end| end.min(last))),
-                // All that was read is gone, or comes before the page.
+                // All that was read has left, or comes before the page.
                 None => {
                     let first_seq = gathering.first_seq();
                     let range = PagedRange {

@@ -135,7 +135,7 @@ impl Runs {
         self.all.get(&id)
     }
 
-    /// Changes a run; one in which nothing is left, or no slot, goes. Answers with the messages that it goes with.
+    /// Changes a run. Removes one in which nothing is left, or no slot. Returns how many messages are removed with it.
     pub(super) fn change(&mut self, id: RunId, change: impl FnOnce(&mut Run)) -> u64 {
         let Some(mut run) = self.remove(id) else { return 0 };
         change(&mut run);

@@ -42,7 +42,7 @@ pub enum Progress {
 pub struct SettledDelays<M> {
     /// They, and where they lie: their slots are to be settled.
     pub messages: Vec<(DelayId, M)>,
-    /// What the journal has to say of it: of this generation, everything from the first to the last is gone.
+    /// What the journal has to record: of this generation, everything from the first to the last is removed.
     pub records: Vec<(QueueId, QueueSeq, QueueSeq)>,
 }
 
@@ -59,7 +59,7 @@ pub struct PurgedDelays<M> {
     pub messages: Vec<(DelayId, M)>,
     /// Those that were only in segments: all that is alive in these slots.
     pub ranges: Vec<PagedRange>,
-    /// What the journal has to say of it: of this generation, everything from the first to the last is gone.
+    /// What the journal has to record: of this generation, everything from the first to the last is removed.
     pub records: Vec<(QueueId, QueueSeq, QueueSeq)>,
 }
 
@@ -108,7 +108,7 @@ impl<M: Message> Delays<M> {
         }
     }
 
-    /// A set after a restart. None of these generations takes messages any more; those in which nothing is have ended.
+    /// A set after a restart. None of these generations takes more messages; the empty ones have ended.
     #[must_use]
     pub fn restore(generations: impl IntoIterator<Item = RestoredGeneration<M>>) -> Self {
         let mut set = Delays::new();
@@ -252,7 +252,7 @@ impl<M: Message> Delays<M> {
             purged.ranges.push(run.range);
         }
         self.flights.give_up_all();
-        // No message may come to be where a record says that all is gone.
+        // No message may come to be where a record removes all.
         self.generations.close();
         for (generation, count) in gone {
             let mut first = QueueSeq(0);

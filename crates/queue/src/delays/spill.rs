@@ -1,10 +1,10 @@
 //! The way of waiting messages from memory to segments, and from one segment to another.
 //!
-//! As for a queue: the store writes what [`Delays::in_memory`] gave it while the set goes on, then says with
-//! [`Delays::relocate`] where everything lies. What left meanwhile has been written in vain: its place is dead, and the caller
+//! As for a queue: the store writes what [`Delays::in_memory`] gave it while the set continues, then reports with [`Delays::relocate`]
+//! where everything lies. What left meanwhile has been written in vain: its place is dead, and the caller
 //! settles it before anything else can be loaded from that segment (under the same lock).
 //!
-//! Unlike a queue's, a message here can leave from the middle of a run (it is cancelled), and a run does not tell where. So
+//! Unlike a queue's, a message here can leave from the middle of a run (it is cancelled), and a run does not show where. So
 //! of what was copied, the caller has to take out what was settled in its old segment since; only the store knows.
 
 use model::ids::{Place, QueueId, SegmentId};

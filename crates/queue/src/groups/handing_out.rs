@@ -1,6 +1,6 @@
 //! Dispatch and get in a queue with groups.
 //!
-//! What goes next is the first message in the queue's order for which there is a consumer that may have it and can take it: one of those
+//! The next message is the first one in the queue's order for which there is a consumer that may have it and can take it: one of those
 //! passed over before, whose group is free by now or whose holder can take more, or the first that has not been looked at.
 
 use super::{GroupAccess, Groups, Key, PassedMessage};

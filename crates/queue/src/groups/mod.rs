@@ -1,4 +1,4 @@
-//! Message groups: who may get which message, where messages of a group are with one consumer at a time and in order.
+//! Message groups: which consumer may get which message, where messages of a group are with one consumer at a time and in order.
 //!
 //! A group is *held* while messages of it are unacked: the consumer that has them gets further ones of the group, and no other does. It is
 //! *closed* to all while one of its messages waits to be tried again, or is with a client that took it with get. Otherwise it is
@@ -40,10 +40,10 @@ pub(crate) enum GroupAccess {
     Closed,
 }
 
-/// The messages of a group that are neither ready nor gone. There is at least one.
+/// The messages of a group that are no longer ready, but have not left. There is at least one.
 #[derive(Debug, Clone, Copy)]
 struct Hold {
-    /// Who has the unacked ones. Of no account while some wait.
+    /// The consumer that has the unacked ones. Of no account while some wait.
     holder: Holder,
     unacked_count: u32,
     /// Those that wait to be tried again.
@@ -119,7 +119,7 @@ impl Groups {
         self.let_go(seq, |hold| hold.unacked_count -= 1);
     }
 
-    /// A message waits to be tried again: none of its group goes before it.
+    /// A message waits to be tried again: none of its group is delivered before it.
     pub(crate) fn start_wait(&mut self, seq: QueueSeq, group: Group) {
         self.of.insert(seq, group);
         self.holds.entry(group).or_insert(Hold { holder: None, unacked_count: 0, waiting_count: 0 }).waiting_count += 1;
@@ -184,7 +184,7 @@ impl Groups {
         }
     }
 
-    /// A ready message has gone.
+    /// A ready message has left.
     pub(crate) fn forget(&mut self, key: Key) {
         self.overtaken.remove(&key);
         if let Some(PassedMessage { group: Some(group), .. }) = self.passed.remove(key) {
@@ -204,13 +204,13 @@ impl Groups {
         self.passed = PassedMessages::default();
     }
 
-    /// Nothing is ready any more.
+    /// Nothing is ready any longer.
     pub(crate) fn purge(&mut self) {
         self.rewind_all();
         self.overtaken.clear();
     }
 
-    /// Nothing is unacked or waits any more.
+    /// Nothing is unacked or waits any longer.
     pub(crate) fn release_all(&mut self) {
         self.holds.clear();
         self.of.clear();

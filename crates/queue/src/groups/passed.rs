@@ -1,7 +1,7 @@
 //! Ready messages that dispatch has passed over, by their place in the queue's order and by group.
 //!
 //! The messages themselves are in their lanes, in memory. For each priority it is known how far lanes have been looked at: what is
-//! ready and lies before that is here. When something of it leaves memory, that mark goes back to before it.
+//! ready and lies before that is here. When something of it leaves memory, that mark returns to before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

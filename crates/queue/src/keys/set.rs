@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::hashing::BuildAsItIs;
 
-/// What messages are told apart by: a hash, so good that two that differ are never alike.
+/// What distinguishes messages: a hash, so good that two that differ are never alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageKey(pub u128);
 

@@ -293,8 +293,8 @@ fn a_paused_queue_hands_out_nothing_and_slows_no_publisher() {
     assert_eq!(dispatch(&mut queue).first().map(|delivery| delivery.seq), Some(QueueSeq(1)));
 }
 
-/// Publishes far more than one with a prefetch of 100 gets, who acks all of it or nothing in every so many rounds. Says
-/// whether its consumers lag.
+/// Publishes far more than a consumer with a prefetch of 100 gets, which acks all of it or nothing in every so many rounds. Returns whether
+/// the queue's consumers lag.
 fn consumers_lag(rounds: u64, acks_every: Option<u64>) -> bool {
     consumers_lag_with(0, rounds, acks_every)
 }

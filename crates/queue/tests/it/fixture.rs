@@ -239,7 +239,7 @@ pub(crate) fn seqs(numbers: impl IntoIterator<Item = u64>) -> Vec<QueueSeq> {
     numbers.into_iter().map(QueueSeq).collect()
 }
 
-/// Dispatches; nothing needs to be loaded, and nothing goes by itself.
+/// Dispatches; nothing needs to be loaded, and the queue drops nothing.
 #[track_caller]
 pub(crate) fn dispatch(queue: &mut TestQueue) -> Vec<Delivery<Note>> {
     let mut deliveries = Vec::new();
@@ -247,7 +247,7 @@ pub(crate) fn dispatch(queue: &mut TestQueue) -> Vec<Delivery<Note>> {
     deliveries
 }
 
-/// Dispatches where nothing goes by itself, and says what is to be loaded.
+/// Dispatches where the queue drops nothing, and returns what is to be loaded.
 #[track_caller]
 pub(crate) fn dispatch_into(queue: &mut TestQueue, deliveries: &mut Vec<Delivery<Note>>) -> Option<Load> {
     let mut effects = Effects::default();
@@ -273,7 +273,7 @@ pub(crate) fn loaded(queue: &mut TestQueue, load: &Load, entries: Vec<(QueueSeq,
     queue.loaded(load, entries, next_slot, &mut Effects::default())
 }
 
-/// Gets where nothing goes by itself.
+/// Gets where the queue drops nothing.
 pub(crate) fn get(queue: &mut TestQueue, no_ack: bool) -> Get<Note> {
     queue.get(no_ack, 0, &mut Effects::default())
 }

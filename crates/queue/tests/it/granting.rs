@@ -353,7 +353,7 @@ fn a_single_active_consumer_stays_so_without_credit() {
     assert_eq!(ids.map(|id| queue.available_to(id)), [3, 0, 0]);
     grant(&mut queue, ids[0], 1);
     check(&mut queue, &[1], &[]);
-    // What others granted is theirs when they are active, or goes by a drain.
+    // What others granted is theirs when they are active, or ends by a drain.
     drain(&mut queue, ids[2], 4);
     check(&mut queue, &[], &[(ids[2], 4)]);
     queue.cancel(ids[0]);

@@ -177,7 +177,7 @@ fn no_more_than_a_limit_is_passed_over() {
     publish(&mut queue, &[2, 3]);
     check_dispatch(&mut queue, &consumers, &[]);
     settle(&mut queue, &[1]);
-    // One of them has gone, so there is room to look at one more.
+    // One of them has left, so there is room to look at one more.
     check_dispatch(&mut queue, &consumers, &[(1, 2), (0, 1026)]);
     settle(&mut queue, &[1026]);
     check_dispatch(&mut queue, &consumers, &[(0, 1027)]);

@@ -11,7 +11,7 @@ fn for_a_while(count_max: u64, ttl_ms: Option<u64>) -> KeyRules {
     KeyRules { while_waiting: false, count_max, ttl_ms }
 }
 
-/// Keys, told of one message after the other.
+/// Keys that are given one message after the other.
 struct Told {
     keys: Keys,
     next_number: u64,
@@ -163,7 +163,7 @@ impl Model {
 fn check(while_waiting: bool, count_max: u64, ttl_ms: Option<u64>, operations: Vec<Operation>) {
     let rules = KeyRules { while_waiting, count_max, ttl_ms };
     let (mut keys, mut model) = (Keys::new(rules), Model { keys: Vec::new(), rules });
-    // Records as an owner keeps them that is told what is forgotten.
+    // Records as an owner keeps them that gets the forgotten numbers.
     let mut records = std::collections::BTreeMap::new();
     let (mut now_ms, mut next_number) = (1000, 1);
     for operation in operations {

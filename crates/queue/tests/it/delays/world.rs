@@ -45,7 +45,7 @@ pub(super) struct World {
     released_at: u64,
     waiting: BTreeMap<Due, KnownKey>,
     leaving: BTreeMap<DelayId, KnownKey>,
-    /// What the journal says is gone.
+    /// What the journal records as removed.
     gone: Vec<(QueueId, QueueSeq, QueueSeq)>,
     generations: BTreeSet<QueueId>,
     ended: BTreeSet<QueueId>,
@@ -207,7 +207,7 @@ impl World {
         self.gone.extend(settled.records);
     }
 
-    /// Records must not say of what is here that it is gone.
+    /// Records must not remove what is here.
     fn check_gone(&self, records: &[(QueueId, QueueSeq, QueueSeq)]) {
         for (generation, first, last) in records {
             let here = self.waiting.values().chain(self.leaving.values());
@@ -514,7 +514,7 @@ impl World {
     /// Everything in memory is lost but what the journal has; what was leaving waits again.
     fn restart(&mut self) {
         for (_, placed) in self.spills.drain(..) {
-            // Of a segment that was told in part, the rest is not known to be dead: it was not told.
+            // Of a segment that was reported in part, the rest is not known to be dead: it was not reported.
             for PlacedMessage { place, .. } in placed {
                 if let Some(slots) = self.disk.segments.get_mut(&place.segment) {
                     slots[place.slot as usize].is_alive = false;

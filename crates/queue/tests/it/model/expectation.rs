@@ -38,11 +38,11 @@ pub(super) struct Model {
     pub(super) drained: Vec<DrainedCredit>,
     /// By which header messages are in groups.
     pub(super) header: Option<String>,
-    /// The groups of messages that are unacked or wait; some are neither any more.
+    /// The groups of messages that are unacked or wait; some are no longer either.
     pub(super) grouped: BTreeMap<QueueSeq, u64>,
     /// Messages that were overtaken before groups changed.
     pub(super) may_be_redelivered: BTreeSet<QueueSeq>,
-    /// Those who can take a message, by priority, next first.
+    /// Consumers that can take a message, by priority, next first.
     pub(super) turns: BTreeMap<i32, Vec<ConsumerId>>,
 }
 
@@ -166,7 +166,7 @@ impl Model {
         }
     }
 
-    /// The ready message that goes next, and those of each priority.
+    /// The ready message that is delivered next, and those of each priority.
     pub(super) fn head(&self) -> Option<QueueSeq> {
         self.ready.iter().copied().min_by_key(|seq| (Reverse(self.priority(*seq)), *seq))
     }
@@ -198,7 +198,7 @@ impl Model {
         is_beyond && !refuses_beyond
     }
 
-    /// Whether the message by itself is more than may be ready.
+    /// Whether the message alone is more than may be ready.
     pub(super) fn fits_never(&self, seq: QueueSeq) -> bool {
         let Rules { length_max, bytes_max, .. } = self.rules;
         length_max == Some(0) || bytes_max.is_some_and(|max| self.bytes([&seq]) > max)
@@ -290,7 +290,7 @@ impl Model {
         }
     }
 
-    /// A message is gone.
+    /// A message has left.
     pub(super) fn forget(&mut self, seq: QueueSeq, note: &Note, disk: &mut Disk) {
         self.waits_again.remove(&seq);
         let known = self.messages.remove(&seq).unwrap();

@@ -1,4 +1,4 @@
-//! What dispatch and get do in a queue with groups, told by walking over all that is ready from the front, each time.
+//! What dispatch and get do in a queue with groups, found by walking over all that is ready from the front, each time.
 
 use std::cmp::Reverse;
 
@@ -71,8 +71,8 @@ impl Model {
         Some(id)
     }
 
-    /// The message that goes next and, if it is `for_consumers`, to whom; else the first that may be given to any. On the way to it
-    /// messages are found to wait on, as long as `goes_on`.
+    /// The message that is delivered next and, if it is `for_consumers`, to which one; else the first that may be given to any. On the way
+    /// to it messages are found to wait on, as long as `goes_on`.
     fn next_by_groups(
         &mut self,
         for_consumers: bool,
@@ -114,7 +114,7 @@ impl World {
         if is_changed {
             self.model.header = header.map(str::to_owned);
             self.model.grouped.clear();
-            // It is not known any more which of them have been overtaken.
+            // Which of them have been overtaken is no longer known.
             let overtaken = self.model.ready.range(..=self.queue.last_delivered());
             self.model.may_be_redelivered.extend(overtaken);
         }

@@ -52,7 +52,7 @@ enum Operation {
     Cancel {
         which: u8,
     },
-    /// Opens a gate for so many messages and says so.
+    /// Opens a gate for so many messages and reports it.
     Open {
         which: u8,
         times: u32,
@@ -225,7 +225,7 @@ proptest! {
         grouping in prop_oneof![Just(Grouping::Never), Just(Grouping::Sometimes), Just(Grouping::Always)],
         is_quorum in any::<bool>(),
     ) {
-        // The model knows of quorum queues only what they do where there are groups: what came back goes to its place.
+        // The model knows of quorum queues only what they do where there are groups: what came back returns to its place.
         let is_quorum = is_quorum && grouping == Grouping::Always && !is_single_active;
         let mut world = World::new(is_light, is_single_active, is_quorum);
         if grouping == Grouping::Always {

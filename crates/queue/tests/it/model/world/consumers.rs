@@ -9,7 +9,7 @@ use crate::fixture::Door;
 use crate::model::expectation::{Model, Taker};
 
 impl Model {
-    /// A consumer that can take messages may not be able to any more, or the other way round.
+    /// A consumer that can take messages may no longer be able to, or the other way round.
     fn credit_changed(&mut self, id: ConsumerId, had_credit: bool) {
         let is_active = !self.is_single_active || self.active == Some(id);
         let taker = self.consumers.get_mut(&id).unwrap();

@@ -161,7 +161,7 @@ impl World {
 
     pub(super) fn end_compaction(&mut self) {
         let Some((from, moved)) = self.compaction.take() else { return };
-        // What has left since it was copied is not told.
+        // What has left since it was copied is not reported.
         let (moved, left): (Vec<_>, Vec<_>) = moved.into_iter().partition(|moved| self.disk.is_alive(moved.from));
         left.into_iter().for_each(|moved| self.disk.settle(moved.to));
         let mut dead = Vec::new();

@@ -116,8 +116,8 @@ impl World {
         assert_eq!((dropped.next(), returned.next()), (None, None));
     }
 
-    /// A message that was unacked has been dropped. One whose body is in a segment is told of only when that has been read, if it is
-    /// to be kept.
+    /// A message that was unacked has been dropped. One whose body is in a segment is reported only when that has been read, if it is to be
+    /// kept.
     fn dropped_with_body(&mut self, seq: QueueSeq, reason: DropReason, dropped: Option<DroppedMessage<Note>>) {
         if let Some(dropped) = &dropped {
             assert_eq!(dropped.reason, reason);

@@ -22,7 +22,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// What the log calls it.
     fn name(&self) -> &str;
 
-    /// Who the client is.
+    /// The client's identity.
     fn log_in(&self, attempt: LoginAttempt) -> Answer<LoginAnswer>;
 
     /// Whether this back end knows a user that another back end has logged in, and may be asked about it.
@@ -138,7 +138,7 @@ impl fmt::Debug for Decision {
     }
 }
 
-/// Who is asked.
+/// An authority that is asked.
 #[derive(Debug, Clone)]
 pub enum Authority {
     /// The broker's own users.

@@ -282,7 +282,7 @@ impl Broker {
         self.engine.put(&definition.key(), &definition.encode()).into()
     }
 
-    /// Who watches what happens to messages.
+    /// The sinks that watch what happens to messages.
     pub fn taps(&self) -> &Taps {
         &self.engine.taps
     }

@@ -403,7 +403,7 @@ impl Connections {
         all
     }
 
-    /// Tells every connection, and from now on each that comes.
+    /// Notifies every connection, and from now on each new one.
     pub(crate) fn announce_end(&self, notice: &EndNotice) {
         let told: Vec<_> = {
             let mut open = self.open.lock();
@@ -413,12 +413,12 @@ impl Connections {
         told.iter().for_each(|connection| connection.outbox.notify(notice.event()));
     }
 
-    /// Tells every connection.
+    /// Notifies every connection.
     pub(crate) fn notify_all(&self, event: impl Fn() -> ConnectionEvent) {
         self.notify(|_| true, event);
     }
 
-    /// Tells the connections that `is_meant` says.
+    /// Notifies the connections for which `is_meant` returns true.
     pub(crate) fn notify(&self, is_meant: impl Fn(&ConnectionHandle) -> bool, event: impl Fn() -> ConnectionEvent) {
         let meant = self.all().into_iter().filter(|connection| is_meant(connection));
         meant.for_each(|connection| connection.outbox.notify(event()));

@@ -34,7 +34,7 @@ pub struct Event {
     pub at_ms: u64,
     /// About what: the headers.
     pub fields: TableBuf,
-    /// Who did it.
+    /// The user that did it.
     pub user: Option<Box<str>>,
     /// From where.
     pub origin: Option<Origin>,
@@ -93,7 +93,7 @@ impl Event {
         self
     }
 
-    /// Who did it, and from where.
+    /// Adds the user that did it, and from where.
     pub(crate) fn by(mut self, user: &str, origin: Origin) -> Self {
         self.user = Some(user.into());
         self.origin = Some(origin);

@@ -1,4 +1,4 @@
-//! Who acts, and from where: the same for connections, for the HTTP API and for the control socket.
+//! Which user acts, and from where: the same for connections, for the HTTP API and for the control socket.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
@@ -33,7 +33,7 @@ pub(crate) enum Rights {
     All,
 }
 
-/// Who has to agree to what a user does.
+/// The authority that has to agree to what a user does.
 #[derive(Debug, Clone)]
 pub(crate) enum Authorizer {
     /// The permissions that the broker keeps.
@@ -150,10 +150,10 @@ impl Origin {
     }
 }
 
-/// Who does something, and from where.
+/// A user that does something, and from where.
 #[derive(Debug, Clone)]
 pub struct Actor {
-    /// Who.
+    /// The user.
     pub identity: Arc<Identity>,
     /// From where.
     pub origin: Origin,

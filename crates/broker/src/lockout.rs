@@ -1,4 +1,4 @@
-//! Who has failed to log in too often is refused for a while, whatever the password.
+//! A user that has failed to log in too often is refused for a while, whatever the password.
 //!
 //! Failures are counted for each user at each address, so that a stranger locks out only himself; for each address, whichever user it
 //! claims to be; and for each user wherever they come from, with a limit that only many addresses together reach. The last two do

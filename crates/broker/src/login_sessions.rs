@@ -22,7 +22,7 @@ pub(crate) struct LoginSession {
     pub(crate) user: UserName,
     /// The password that it was opened with, if it is one of the broker's.
     pub(crate) password: Option<PasswordFingerprint>,
-    /// Who it is. None: one of the broker's own users, and then the session is written down.
+    /// The identity. None: one of the broker's own users, and then the session is written down.
     pub(crate) identity: Option<Arc<Identity>>,
     pub(crate) opened_at_ms: u64,
     pub(crate) expires_at_ms: u64,

@@ -42,7 +42,7 @@ pub struct Options {
     pub mechanisms: Vec<AuthMechanism>,
     /// Which part of its certificate is the name of a client that logs in with `EXTERNAL`.
     pub certificate_login: CertificateLogin,
-    /// Who a client is that logs in with `ANONYMOUS`.
+    /// The login of a client that uses `ANONYMOUS`.
     pub anonymous_login: Option<Login>,
     /// Users that may log in over loopback only.
     pub loopback_users: Vec<String>,
@@ -74,7 +74,7 @@ pub struct Options {
     pub cluster_name: String,
     /// The node's name.
     pub node: String,
-    /// Who knows users, in the order in which they are asked. Not empty.
+    /// The authorities on users, in the order in which they are asked. Not empty.
     pub auth_steps: Vec<AuthStep>,
     /// When logins are refused for their failures.
     pub lockout: LockoutOptions,

@@ -1,4 +1,4 @@
-//! Queues that go by themselves: those that have not been used for too long, and auto-delete queues without a consumer.
+//! Queues that the broker deletes unasked: those that have not been used for too long, and auto-delete queues without a consumer.
 
 use crate::broker::Broker;
 use crate::vhost::{DeleteConditions, Deletion};

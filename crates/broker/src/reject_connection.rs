@@ -25,7 +25,7 @@ use crate::server_properties::server_properties;
 /// How much one read may bring.
 const READ_LEN: usize = 4 << 10;
 
-/// Tells a client with 320 that it is not served, and why.
+/// Notifies a client with 320 that it is not served, and why.
 pub async fn reject_connection(mut stream: Stream, options: &Options, reason: &str) {
     let has_tls = stream.tls_info().is_some();
     let mut talk = Talk::new(options, has_tls, reason);

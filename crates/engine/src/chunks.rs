@@ -9,7 +9,7 @@ use store::{ChunkWriter, Content, Kind, Store};
 /// The way to this thread's writers.
 pub struct Chunks {
     store: Arc<Store>,
-    /// Tells brokers of one process apart.
+    /// Distinguishes brokers of one process.
     broker: u64,
 }
 

@@ -63,7 +63,7 @@ pub struct Engine {
     pub pending_reads: PendingReads,
     /// What is counted.
     pub statistics: Statistics,
-    /// Who watches what happens to messages.
+    /// The sinks that watch what happens to messages.
     pub taps: Taps,
     pub(crate) router: Arc<dyn Router>,
     /// Queues whose watermark is open.

@@ -75,7 +75,7 @@ impl Engine {
     }
 }
 
-/// Tells a queue that was not there before what it does, but for its times to live.
+/// Sets what a new queue does, but for its times to live.
 pub fn apply(entry: &mut QueueEntry, features: &QueueFeatures, options: &Options, now_ms: u64) {
     entry.queue.set_rules(rules_of(features, options));
     entry.queue.set_groups(features.group_header.as_deref());
@@ -114,7 +114,7 @@ pub fn ttl_key(queue: QueueId) -> Vec<u8> {
     [TTL_KEY, &queue.0.to_be_bytes()].concat()
 }
 
-/// Whose history is kept under this key, if one is.
+/// The queue whose history is kept under this key, if one is.
 pub fn queue_of_ttl_key(key: &[u8]) -> Option<QueueId> {
     let id = key.strip_prefix(TTL_KEY)?;
     Some(QueueId(u64::from_be_bytes(id.try_into().ok()?)))

@@ -193,7 +193,7 @@ impl Outbox {
         push_bounded(&mut waiting.timed, probe, |probe| &mut probe.weight, dice);
     }
 
-    /// Tells the connection something and wakes it.
+    /// Notifies the connection of something and wakes it.
     pub fn notify(&self, event: ConnectionEvent) {
         let waker = {
             let mut waiting = self.waiting.lock();
@@ -287,7 +287,7 @@ impl EndedDrains {
         self.0.push(ended);
     }
 
-    /// Tells the connections.
+    /// Notifies the connections.
     #[cold]
     pub(crate) fn report(self) {
         for EndedDrain { queue, outbox, number, credit } in self.0 {

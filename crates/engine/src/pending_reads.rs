@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::held::Held;
 use crate::queue_handle::QueueHandle;
 
-/// Who waits for messages that are being read.
+/// The callers that wait for messages that are being read.
 pub struct PendingReads {
     store: Arc<Store>,
     lookers: Mutex<Vec<Looker>>,

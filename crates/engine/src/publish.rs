@@ -133,7 +133,7 @@ impl Publish {
         MessageKeys::find(&mut self.keys, header, self.content.as_ref().expect(HAS_CONTENT))
     }
 
-    /// For how long its key is to be remembered, if the message has that. Known once its key is.
+    /// For how long its key is to be remembered, if a header sets that. Known once its key is.
     pub(crate) fn key_ttl_ms(&self) -> Option<u64> {
         self.keys.as_ref()?.ttl_ms()
     }

@@ -173,8 +173,8 @@ impl QueueHandle {
         self.features.read().clone()
     }
 
-    /// These policies hold for it from now on. What it does then, if that is something else than before: it is the caller's to tell
-    /// the queue.
+    /// These policies hold for it from now on. Returns what it does then, if that is something else than before: the caller has to pass
+    /// that to the queue.
     pub fn set_policy(&self, policy: EffectivePolicy) -> Option<Arc<QueueFeatures>> {
         let features = QueueFeatures::of(&self.definition.arguments, &policy);
         *self.policy.lock() = policy;

@@ -24,13 +24,13 @@ impl QueueIds {
         Self { store, next: AtomicU64::new(0) }
     }
 
-    /// Goes on after a restart, above everything that was promised.
+    /// Continues after a restart, above everything that was promised.
     pub fn resume(&self, stored: Option<&[u8]>) {
         let end = stored.and_then(|value| value.try_into().ok()).map_or(0, u64::from_be_bytes);
         self.next.fetch_max(end, Ordering::Relaxed);
     }
 
-    /// Goes on above a number that is in use, should the promise have been lost with a damaged file.
+    /// Continues above a number that is in use, should the promise have been lost with a damaged file.
     pub fn note_used(&self, id: QueueId) {
         self.next.fetch_max((id.0 + 1).next_multiple_of(BLOCK_COUNT), Ordering::Relaxed);
     }

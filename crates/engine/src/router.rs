@@ -1,4 +1,4 @@
-//! The topology, as far as the engine asks it: where messages go that queues and exchanges send on by themselves.
+//! The topology, as far as the engine asks it: where messages are routed that queues and exchanges send on.
 
 use std::sync::Arc;
 

@@ -54,7 +54,7 @@ pub struct QueueEntry {
     pub(crate) stuck: VecDeque<StuckLetter>,
     /// Keys of messages, where duplicates are dropped.
     pub key_set: Option<Box<KeySet>>,
-    /// Who wants to know whether it needs messages. None where that was never asked.
+    /// Reports to its followers whether it needs messages. None where it never had any.
     need: Option<Box<watch::Sender<bool>>>,
 }
 

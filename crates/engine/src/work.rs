@@ -150,7 +150,7 @@ impl<'e> Work<'e> {
         self.section_effects.position
     }
 
-    /// Appends records by themselves, before what has been gathered.
+    /// Appends records separately, before what has been gathered.
     pub(crate) fn append_before(&mut self, records: &mut RecordBatch) -> Position {
         let position = self.engine.append_some(records);
         self.section_effects.position.add(position);
@@ -226,7 +226,7 @@ impl<'e> Work<'e> {
         }
     }
 
-    /// Tells what was noted.
+    /// Reports what was noted.
     #[cold]
     fn report_notes(&mut self) {
         self.section_effects.client = None;

@@ -59,8 +59,7 @@ pub(crate) const LAG_LEN: u64 = 2 << 20;
 /// Publishes from one look to the next at the rate of acks.
 pub(crate) const ACK_RATE_COUNT: u32 = 4096;
 
-/// The rate of acks is high where consumers settle this part of what is published. Slower ones are slow by themselves, and stop no
-/// publisher.
+/// The rate of acks is high where consumers settle this part of what is published. Slower ones are slow anyway, and stop no publisher.
 pub(crate) const ACK_RATE_SHARE: u32 = 16;
 
 const _: () = assert!(FIFO_KEPT_LEN <= FIFO_BLOCK_LEN && UNACKED_KEPT_LEN <= UNACKED_BLOCK_LEN);

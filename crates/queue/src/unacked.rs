@@ -17,7 +17,7 @@ use crate::limits::{GAP_LOOKS_MAX, UNACKED_BLOCK_LEN, UNACKED_KEPT_LEN};
 use crate::message::Message;
 use crate::tree_len::tree_len;
 
-/// Who holds a message: a consumer, or a client that took it with get.
+/// The holder of a message: a consumer, or a client that took it with get.
 pub(crate) type Holder = Option<ConsumerId>;
 
 #[derive(Debug)]
@@ -130,7 +130,7 @@ impl<M: Message> Unacked<M> {
         self.again.get_mut(&seq).map(|(message, _)| message)
     }
 
-    /// Who holds a message; `None` if it is not unacked.
+    /// The holder of a message; `None` if it is not unacked.
     pub(crate) fn holder_of(&self, seq: QueueSeq) -> Option<Holder> {
         if let Some((block, slot)) = self.find(seq)
             && self.blocks[block].slots[slot].message.is_some()

@@ -98,7 +98,7 @@ impl Broker {
         Ok(Changed { is_new: false, position })
     }
 
-    /// Tells that parameters went with their vhost.
+    /// Emits that parameters were deleted with their vhost.
     pub(super) fn emit_parameters_cleared(&self, actor: &Actor, gone: &[VhostParameter]) {
         if gone.is_empty() {
             return;

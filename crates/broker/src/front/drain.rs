@@ -120,7 +120,7 @@ impl<P: Protocol> Front<P> {
         }
     }
 
-    /// Who follows what the connection did before, in any of its turns.
+    /// The watchers that follow what the connection did before, in any of its turns.
     #[inline(always)]
     fn followers(&self) -> Watchers {
         self.stages.watchers().with_left(&self.tracer)

@@ -48,7 +48,7 @@ pub(crate) enum Renewal {
 }
 
 impl<P: Protocol> Front<P> {
-    /// Who it is, whatever login it shows.
+    /// Sets the client's identity, whatever login it shows.
     pub(crate) fn know(&mut self, identity: Identity) {
         self.principal.answer(Ok(identity));
     }

@@ -1,4 +1,4 @@
-//! Who the client is, and what it may do in its vhost.
+//! The client's identity, and what it may do in its vhost.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) struct Principal {
     is_renewing: bool,
 }
 
-/// Who logged in.
+/// The client's login.
 #[derive(Debug)]
 pub(super) struct Login {
     pub(super) identity: Arc<Identity>,
@@ -33,13 +33,13 @@ pub(super) struct Login {
 }
 
 impl Principal {
-    /// Who logged in. Requests of an open connection come after that.
+    /// The client's login. Requests of an open connection come after that.
     #[inline]
     pub(super) fn login(&self) -> &Login {
         self.login.as_deref().expect("requests come after the login")
     }
 
-    /// Who logged in, if the connection has come so far.
+    /// The client's login, if the connection has come so far.
     pub(super) fn known_login(&self) -> Option<&Login> {
         self.login.as_deref()
     }

@@ -103,8 +103,8 @@ impl<P: Protocol> Front<P> {
         self.give_back(lane, deliveries, |entry, work, seqs| work.give_back(entry, seqs, how));
     }
 
-    /// Tells queues that no consumer is to get these deliveries again. Says where that is durable. As in RabbitMQ they do not count as
-    /// acknowledged.
+    /// Rejects these deliveries at their queues: no consumer is to get them again. Returns where that is durable. As in RabbitMQ they do
+    /// not count as acknowledged.
     pub(super) fn reject(
         &mut self,
         lane: &Lane<P::Lane>,

@@ -52,7 +52,7 @@ pub(crate) struct LoadingGet {
 
 /// What a back end has been asked. When it has answered, the same frame comes again.
 pub(super) enum Question {
-    /// Who the client is.
+    /// The client's identity.
     Login(Answer<Result<Identity, LoginRefused>>),
     /// What its user may do.
     Permission(Box<Open>),

@@ -66,11 +66,11 @@ pub struct BrowsedMessage {
     pub body_len: u64,
     /// The beginning of its body.
     pub body: Vec<u8>,
-    /// Who has it, if it is not ready.
+    /// The consumer or client that holds it, if it is not ready.
     pub held_by: Option<HeldBy>,
 }
 
-/// Who has a message.
+/// The consumer or client that holds a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeldBy {
     /// The name of the connection, and the number of the channel; none for a client that used `basic.get`, or has disconnected.

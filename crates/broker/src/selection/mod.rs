@@ -9,8 +9,7 @@
 //!
 //! Nothing is marked, counted or set aside for a message that is looked at: its consumer gets it as ever, and messages that have left
 //! meanwhile are passed over. A message that is moved is taken out of its queue and put into the others in one batch of the journal, as
-//! dead
-//! letters are; so after a crash it is in one of them. A request looks at so many messages at most, and says where to go on.
+//! dead letters are; so after a crash it is in one of them. A request looks at so many messages at most, and says where to go on.
 //!
 //! Deliberately absent: taking what a consumer holds, and changing a message.
 

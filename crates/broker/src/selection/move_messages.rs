@@ -352,7 +352,7 @@ impl Leave<SeenMessage<Held>> for FromQueue<'_> {
     }
 }
 
-/// Who takes a message in.
+/// Which queues take a message in.
 enum Welcome {
     All,
     /// A queue is full.

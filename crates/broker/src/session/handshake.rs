@@ -93,7 +93,7 @@ impl Session {
         self.fail_connection(&exception, Site::default());
     }
 
-    /// Who it is. None: a back end has to be asked first.
+    /// The client's identity. None: a back end has to be asked first.
     fn authenticate(&mut self, mechanism: &str, response: &[u8]) -> Result<Option<Identity>, LoginError> {
         let answer = match self.front.take_login_answer() {
             Some(answer) => Some(answer),
@@ -124,7 +124,7 @@ impl Session {
         Ok(LoginAttempt { name, password, origin: self.front.origin() })
     }
 
-    /// Who the client is, as its certificate says.
+    /// The client's name, by its certificate.
     fn certified_name(&self) -> Result<String, LoginError> {
         let refused = |reason: &str| LoginError::Refused(reason.to_owned());
         let peer = self.front.handle().tls.as_ref().and_then(|tls| tls.peer.as_ref());

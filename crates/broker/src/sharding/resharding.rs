@@ -25,7 +25,7 @@ use crate::vhost_access::check_new_binding;
 use engine::queue_handle::QueueHandle;
 use message::StoredContent;
 
-/// Who makes and binds shards, by RabbitMQ's name.
+/// The user that makes and binds shards, by RabbitMQ's name.
 const SHARDING_USER: &str = "rmq-sharding";
 
 /// What is done and still to be reported, when no lock is held any longer.
@@ -234,7 +234,7 @@ impl Vhost {
         }
     }
 
-    /// Tells of what is done, and hands over what exchanges have kept.
+    /// Emits what is done, and hands over what exchanges have kept.
     fn report(&self, broker: &Broker, done: Done) -> Positions {
         done.events.into_iter().for_each(|event| broker.emit(event));
         for removed in &done.removed {

@@ -118,7 +118,7 @@ impl ChannelEdges {
         if let Some(exchange) = exchange {
             self.exchanges.note(exchange, count);
         }
-        // Who publishes to very many at once publishes to the exchange.
+        // A channel that publishes to very many queues at once publishes to the exchange.
         if queues.len() <= CHANNEL_EDGE_COUNT_MAX / 4 {
             queues.iter().for_each(|queue| self.queues.note(queue, count));
         }

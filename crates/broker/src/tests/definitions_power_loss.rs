@@ -20,7 +20,7 @@ const GROUP_SEED_COUNT: u64 = 60;
 const QUEUES: [&str; 3] = ["q0", "q1", "q2"];
 const EXCHANGES: [&str; 2] = ["x0", "x1"];
 
-/// What is there: names of queues and exchanges, and bindings from one to the other.
+/// The definitions: names of queues and exchanges, and bindings from one to the other.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct State {
     queues: BTreeSet<&'static str>,

@@ -1,4 +1,4 @@
-//! Whose it is to close the socket, and what is still read until then.
+//! Which side has to close the socket, and what is still read until then.
 
 use crate::front::Protocol as _;
 use std::time::{Duration, Instant};

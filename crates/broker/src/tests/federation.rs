@@ -143,7 +143,7 @@ fn a_queue_needs_messages_while_it_is_empty_and_a_consumer_of_its_own_waits() {
     assert!(node.broker.follow_need("/", "nothing").is_none());
     let is_needed = || *need.borrow();
     assert!(!is_needed());
-    // A link of another broker is none that needs messages.
+    // A link of another broker does not count as a need of messages.
     let link = amqp::table::TableBuf::new().with("x-priority", Value::I64(-1));
     let consume =
         basic::Consume { queue: b"q", consumer_tag: b"link", arguments: link.as_table(), ..Default::default() };

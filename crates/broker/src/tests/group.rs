@@ -27,7 +27,7 @@ struct Leadership {
     node: usize,
     term: Term,
     store: Arc<Store>,
-    /// Where the next leader's log differs.
+    /// From where on the next leader's log differs.
     end: Option<JournalPosition>,
 }
 
@@ -84,9 +84,9 @@ impl Moves {
 
 pub(super) struct Trio {
     group: Group,
-    /// Whose store the broker of a test is on.
+    /// The leader, on whose store the broker of a test is.
     serving: Option<Leadership>,
-    /// Who was, and does not know yet that others lead.
+    /// Former leaders that do not know yet that others lead.
     deposed: Vec<Leadership>,
     /// Of the last broker's: the node, the term, where it ended, and up to where it was durable.
     last: Option<(usize, Term, JournalPosition, JournalPosition)>,
@@ -267,13 +267,13 @@ impl Trio {
         panic!("none was elected: {situations:?}, {:?} away", self.away);
     }
 
-    /// Who was elected, if nothing is under way that makes another one lead.
+    /// The elected node, if nothing is under way that makes another one lead.
     fn lasting_leader(&self) -> Option<usize> {
         let near = || self.group.nodes.iter().enumerate().filter(|(number, _)| self.away != Some(*number));
         let elected = near().find(|(_, node)| node.situation() == Some(Situation::Elected));
         let (number, elected) = elected?;
         let status = elected.member.as_ref()?.status();
-        // Who has seen a higher term, or will have read of one when it comes up, ends this one.
+        // A node that has seen a higher term, or will have read of one when it comes up, ends this one.
         let is_behind = |node: &Node| node.member.as_ref().is_none_or(|member| member.status().term() > status.term());
         let is_lasting = status.handing_over_to.is_none() && !near().any(|(_, node)| is_behind(node));
         is_lasting.then_some(number)

@@ -96,7 +96,7 @@ impl Home {
         }
     }
 
-    /// The same, but the power may go while the store opens: then it is opened again.
+    /// The same, but the power may fail while the store opens: then it is opened again.
     pub(super) fn begin_again_and_again(&self, random: &mut Random) -> Node {
         let disk = match self {
             Home::Alone(disk) => disk,
@@ -118,7 +118,7 @@ impl Home {
         Node::over(disk.clone(), store, recovered, Options::default())
     }
 
-    /// Mostly the power will go at one of the next operations. In a group, so may others', links, and the leadership.
+    /// Mostly the power will fail at one of the next operations. In a group, so may others', links, and the leadership.
     pub(super) fn cut_soon(&self, random: &mut Random, operation_count: u64) {
         match self {
             Home::Alone(disk) if random.percent(80) => {

@@ -299,7 +299,7 @@ fn what_is_gone_has_no_history() {
         node.broker.forget_connection(client.session.front.handle());
     }
     assert_eq!(of_engine.history_count(), 0);
-    // Who still knows them gets nothing, and begins nothing.
+    // A caller that still knows them gets nothing, and begins nothing.
     assert_eq!(node.broker.queue_history(&of_queue, RANGE), []);
     assert_eq!(node.broker.channel_history(&of_channel, RANGE), []);
     let mut ticks = Ticks(NOW);

@@ -24,7 +24,7 @@ const SEED_COUNT: u64 = 300;
 const GROUP_SEED_COUNT: u64 = 60;
 const QUEUES: [&str; 3] = ["a", "b", "dead"];
 
-/// Where the journal ended before and after something happened; the end is unknown if the power went meanwhile.
+/// Where the journal ended before and after something happened; the end is unknown if the power failed meanwhile.
 type Span = (JournalPosition, Option<JournalPosition>);
 
 #[derive(Debug)]

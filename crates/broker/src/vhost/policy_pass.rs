@@ -38,7 +38,7 @@ impl PolicyPass {
         Self { vhost, changed, was_federating, queues, exchanges }
     }
 
-    /// Goes on.
+    /// Continues the pass.
     pub(crate) fn turn(&mut self, broker: &Broker) -> PolicyTurn {
         let mut changed = Vec::new();
         {

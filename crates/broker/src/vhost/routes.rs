@@ -19,7 +19,7 @@ thread_local! {
     static SCRATCH: RefCell<routing::RouteScratch> = RefCell::new(routing::RouteScratch::new(random_seed()));
 }
 
-/// Who sends a message to an exchange.
+/// The sender of a message to an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sender {
     Client,
@@ -40,9 +40,9 @@ impl Vhost {
         self.find_route(routing, Sender::Broker)
     }
 
-    /// Who binds to an exchange with a history gets every message exactly once: out of the history, which has it before the
-    /// lock is free again, or by this route. No message is copied under the lock, so the way of one that is to be kept is looked for
-    /// a second time when its copy is there.
+    /// A queue or exchange that is bound to one with a history gets every message exactly once: out of the history, which has it before the
+    /// lock is free again, or by this route. No message is copied under the lock, so the route of one that is to be kept is looked for a
+    /// second time when its copy is there.
     fn find_route(&self, routing: &Routing<'_>, sender: Sender) -> Outcome<Routed> {
         let message = routable(routing, routing.is_delayed);
         let mut kept = None;

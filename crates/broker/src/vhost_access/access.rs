@@ -1,4 +1,4 @@
-//! Who is inside a vhost, as which user, and whether that user may do something.
+//! Which client is inside a vhost, as which user, and whether that user may do something.
 
 use std::sync::Arc;
 use std::time::Duration;

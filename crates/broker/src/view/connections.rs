@@ -26,9 +26,9 @@ pub struct ConnectionView {
 /// What is known of a connection that is open.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenedView<'a> {
-    /// Who.
+    /// The user.
     pub user: &'a str,
-    /// Where.
+    /// The vhost.
     pub vhost: &'a str,
     /// The SASL mechanism by which it logged in.
     pub mechanism: &'a str,

@@ -95,7 +95,7 @@ impl ConsumerView {
 
     /// Whether messages may wait because it has no room.
     fn may_be_blocked(&self) -> bool {
-        // As in RabbitMQ quorum queues do not tell.
+        // As in RabbitMQ quorum queues do not report it.
         !self.handle.queue.is_quorum() && self.handle.queue.gauges.ready_count.get() > 0
     }
 }
@@ -168,7 +168,7 @@ impl Broker {
                 _ => Activity::Up,
             })
         };
-        // A consumer that has left meanwhile, or whose queue has, blocked nothing.
+        // A consumer that has left meanwhile, or whose queue is deleted, counts as up.
         self.engine.shards.with_queue(queue, look).flatten().unwrap_or(Activity::Up)
     }
 }

@@ -1,4 +1,4 @@
-//! What a dead letter's headers tell of its deaths: RabbitMQ's `x-death`, `x-first-death-*` and `x-last-death-*`.
+//! What a dead letter's headers say of its deaths: RabbitMQ's `x-death`, `x-first-death-*` and `x-last-death-*`.
 
 use amqp::table::{ArrayBuf, Table, TableBuf, Value};
 use queue::DropReason;

@@ -20,7 +20,7 @@ const VERSION: u8 = 1;
 const OF_QUEUE: u8 = 0;
 const OF_EXCHANGE: u8 = 1;
 
-/// Who drops duplicates.
+/// The queue or exchange that drops duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Site {
     /// A queue.
@@ -34,7 +34,7 @@ pub enum Site {
     },
 }
 
-/// Whose keys have an owner's id, and what they mean.
+/// The owner of keys with an owner's id, and what they mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ownership {
     pub(super) site: Site,

@@ -22,7 +22,7 @@ impl ExchangeKeys {
         Arc::new(keys)
     }
 
-    /// Goes on with other limits. False: keys mean something else from now on, so that these are of no use.
+    /// Continues with other limits. False: keys mean something else from now on, so that these are of no use.
     pub fn set_rules(&self, engine: &Engine, deduplication: &Deduplication) -> bool {
         let mut work = KeyWork::default();
         let is_alike = engine.shards.with(self.shard(), |shard| {

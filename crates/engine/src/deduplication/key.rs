@@ -19,7 +19,7 @@ const TTL_HEADER: &str = "x-cache-ttl";
 /// The keys of a message, as far as they have been asked for.
 #[derive(Debug)]
 pub struct MessageKeys {
-    /// For how long they are to be remembered, if the message has that.
+    /// For how long they are to be remembered, if a header sets that.
     ttl_ms: Option<u64>,
     first: Key,
     /// Hardly ever any.
@@ -57,7 +57,7 @@ impl MessageKeys {
         key
     }
 
-    /// For how long they are to be remembered, if the message has that.
+    /// For how long they are to be remembered, if a header sets that.
     pub(crate) fn ttl_ms(&self) -> Option<u64> {
         self.ttl_ms
     }

@@ -13,7 +13,7 @@ use crate::queue_handle::QueueHandle;
 /// What a section gathers about keys. Reused: its vectors keep their room.
 #[derive(Debug, Default)]
 pub struct KeyWork {
-    /// Whose keys they are, where that has not been recorded yet.
+    /// The owners of keys, where they have not been recorded yet.
     pub(super) new_owners: Vec<(QueueId, Vec<u8>)>,
     /// Keys of the message that is being put into its queues.
     pub(super) new_keys: Vec<(QueueId, RememberedKey)>,

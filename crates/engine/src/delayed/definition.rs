@@ -1,4 +1,4 @@
-//! Whose messages a generation holds: what is durable of a set besides its messages.
+//! The exchange whose messages a generation holds: what is durable of a set besides its messages.
 //!
 //! ```text
 //!  key    | "delayed/" | generation u64, big-endian |

@@ -1,4 +1,4 @@
-//! Who publishes faster than messages leave, though these are late already, is slowed down. Else the processor would go into taking
+//! A publisher that publishes faster than messages leave, though these are late already, is slowed down. Else the processor would only take
 //! messages in, and those that are due would wait ever longer.
 
 /// Messages that leave before older ones count half.

@@ -6,7 +6,7 @@ use message::{Header, HeaderBuf, Patch, View};
 /// Its name.
 pub(crate) const DELAY: &str = "x-delay";
 
-/// The longest delay, in milliseconds. Who asks for more is not delayed.
+/// The longest delay, in milliseconds. A message that asks for more is not delayed.
 const DELAY_MS_MAX: i128 = 1 << 63;
 
 /// For how long a message with these headers is delayed. None: it is not.

@@ -1,4 +1,4 @@
-//! Whose a generation is: the store knows waiting messages by the ids of generations.
+//! Which set a generation belongs to: the store knows waiting messages by the ids of generations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -372,7 +372,7 @@ impl<T: Observable<N>, const N: usize> Watch<T, N> {
         };
         let mut watched = std::mem::take(&mut *self.watched.lock());
         let mut resting = self.resting.lock();
-        // Who has been noted since is among those that are watched.
+        // An object that has been noted since is among those that are watched.
         let is_unseen = |object: &Arc<T>| {
             let is_watched = &object.observed().is_watched;
             !is_watched.load(Ordering::Relaxed) && look(object) && !is_watched.swap(true, Ordering::Relaxed)
@@ -523,7 +523,7 @@ mod tests {
         assert_eq!((budget.count(), budget.len()), (0, 0));
     }
 
-    // Who changes a number at the very moment when it is let go may still take it for watched.
+    // A thread that changes a number at the very moment when it is let go may still take it for watched.
     #[test]
     fn a_change_that_nobody_noted_is_seen_one_look_later() {
         let (watch, number) = (Watch::new(true), Arc::new(Number::default()));

@@ -95,7 +95,7 @@ impl QueueCounters {
     /// Counts how long messages have waited that are on their way at `now_ms`.
     pub fn waited(&self, run: &WaitRun, now_ms: u64) {
         if run.count > 0 {
-            // Who came after now, by another clock, has not waited.
+            // A message that came after now, by another clock, has not waited.
             let sum_ms = (run.count * now_ms).saturating_sub(run.sum_ms);
             self.histograms().waits.add_at(run.bucket, run.count, sum_ms);
         }

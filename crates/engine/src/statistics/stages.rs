@@ -103,7 +103,7 @@ impl StageTimes {
         std::array::from_fn(|stage| self.times[stage].counts())
     }
 
-    /// The same, and what of it is recent. Who looks is remembered: what is recent for the next caller is counted from here.
+    /// The same, and what of it is recent. The look is remembered: what is recent for the next caller is counted from here.
     #[must_use]
     pub fn look(&self, now: Instant) -> StagesView {
         let total = self.counts();

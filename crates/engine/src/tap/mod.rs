@@ -28,7 +28,7 @@ use crate::queue_handle::QueueHandle;
 use crate::targets::Targets;
 use message::Parts;
 
-/// Who caused something.
+/// The client that caused something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
     /// The connection's name.
@@ -50,7 +50,7 @@ pub struct Scope<'a> {
     pub exchange: Option<&'a [u8]>,
     /// The queue that it happens in.
     pub queue: Option<&'a QueueHandle>,
-    /// Who causes it.
+    /// The client that causes it.
     pub client: Option<&'a Client>,
 }
 
@@ -134,7 +134,7 @@ pub struct Event<'a> {
     pub queue: Option<&'a QueueHandle>,
     /// The message's place there.
     pub seq: Option<QueueSeq>,
-    /// Who caused it.
+    /// The client that caused it.
     pub client: Option<&'a Client>,
     /// On which lane.
     pub lane: LaneNumber,
@@ -208,7 +208,7 @@ pub fn routing_keys<'a>(message: &Parts<'a>, headers: Option<amqp::table::Table<
     keys
 }
 
-/// Who watches. Called by threads that serve clients, under no lock: it must not wait for anything.
+/// A watcher. Called by threads that serve clients, under no lock: it must not wait for anything.
 pub trait Sink: Send + Sync {
     /// What it wants to hear of.
     fn kinds(&self) -> Kinds;

@@ -55,7 +55,7 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// Tells of it. No lock is held.
+    /// Reports it. No lock is held.
     #[cold]
     pub(crate) fn report(&self, taps: &Taps) {
         let (vhost, queue, seq, exchange): (_, _, _, &[u8]) = match &self.place {

@@ -8,7 +8,7 @@ use crate::credit::{Credit, Grant};
 /// A drain has ended: all that its consumer had granted is used or given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrainedCredit {
-    /// Whose.
+    /// The consumer.
     pub consumer: ConsumerId,
     /// How much is given back; 0: all of it was used.
     pub count: u32,

@@ -1,4 +1,4 @@
-//! Whose turn it is.
+//! Which consumer's turn it is.
 //!
 //! Consumers that can take a message wait in a ring, one ring a priority, the highest priority first. The front of the first ring that has
 //! one gets the next message and moves to the back of its ring. A consumer that has used up its credit, or whose gate refused, leaves its

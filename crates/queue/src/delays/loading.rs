@@ -18,7 +18,7 @@ use crate::ranges::PagedRange;
 /// A request to read messages, to be answered with [`Delays::loaded`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
-    /// Whose messages: as the store knows a queue's.
+    /// The generation of the messages: the store knows it as a queue's.
     pub generation: QueueId,
     /// Which.
     pub load: Load,

@@ -19,7 +19,7 @@ pub enum Cancel<M> {
     Unknown,
     /// Here it is; it waits no more. It is to be settled in the journal, and its slot if it has one.
     Taken(M),
-    /// It may be in a segment: an [`LoadOutcome::sought`](super::Answered::sought) will tell.
+    /// It may be in a segment: an [`LoadOutcome::sought`](super::Answered::sought) will show.
     Loading,
 }
 
@@ -30,7 +30,7 @@ pub enum Find<'a, M> {
     Unknown,
     /// Here it is.
     Here(&'a M),
-    /// It may be in a segment: an [`LoadOutcome::sought`](super::Answered::sought) will tell.
+    /// It may be in a segment: an [`LoadOutcome::sought`](super::Answered::sought) will show.
     Loading,
 }
 

@@ -16,7 +16,7 @@ use crate::message::{Message, MovedMessage, PlacedMessage};
 use crate::ranges::PagedRange;
 
 impl<M: Message> Delays<M> {
-    /// Tells of every message that is in memory, waiting or leaving, has no place, and is old; in no order.
+    /// Calls `each` for every message that is in memory, waiting or leaving, has no place, and is old; in no order.
     pub fn in_memory(&self, is_old: &mut dyn FnMut(&M) -> bool, each: &mut dyn FnMut(DelayId, &M)) {
         let waiting = self.calendar.iter().map(|entry| (entry.key.id(), &entry.message));
         let wanted =
@@ -24,7 +24,7 @@ impl<M: Message> Delays<M> {
         wanted.for_each(|(id, message)| each(id, message));
     }
 
-    /// How many [`Delays::in_memory`] may tell of, at most.
+    /// For how many messages [`Delays::in_memory`] may call `each`, at most.
     #[must_use]
     pub fn unplaced_count(&self) -> u64 {
         self.calendar.unplaced_count() + self.leaving_count()

@@ -31,7 +31,7 @@ use crate::unacked::Holder;
 /// A group, by the hash of its name.
 pub(crate) type Group = NonZeroU64;
 
-/// Who may get messages of a group now.
+/// Which consumers may get messages of a group now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GroupAccess {
     Free,

@@ -1,4 +1,4 @@
-//! Who gets the next message.
+//! Which consumer gets the next message.
 
 use ::model::ids::QueueSeq;
 use ::queue::{ConsumeError, Consumer, Queue, Settings};

@@ -24,7 +24,7 @@ fn publish(queue: &mut TestQueue, groups: &[u64]) {
     }
 }
 
-/// Who gets which message: consumers by their place among `consumers`.
+/// Which consumer gets which message: consumers by their place among `consumers`.
 #[track_caller]
 fn check_dispatch(queue: &mut TestQueue, consumers: &[ConsumerId], expected: &[(usize, u64)]) {
     let deliveries = dispatch(queue);

@@ -26,7 +26,7 @@ const OF_QUEUES: Kinds =
 /// Publishes of a connection that wait to be reported as confirmed; more are not reported.
 const UNCONFIRMED_COUNT_MAX: usize = 4096;
 
-/// Who wants to hear of publishes to an exchange.
+/// The sinks that want to hear of publishes to an exchange.
 struct AtExchange {
     exchange: Vec<u8>,
     listeners: Vec<Arc<dyn Sink>>,
@@ -59,7 +59,7 @@ impl<P: Protocol> Front<P> {
         })
     }
 
-    /// Who the client is.
+    /// The client, as events name it.
     #[cold]
     pub(in crate::front) fn tracing_client(&mut self) -> Option<Arc<Client>> {
         Some(self.tracer().client.clone())

@@ -52,7 +52,7 @@ enum Operation {
         pattern: u64,
         piece: u16,
     },
-    /// Tells the set of one segment that was written.
+    /// Reports to the set one segment that was written.
     EndSpill {
         which: u8,
     },

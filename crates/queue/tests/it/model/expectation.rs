@@ -136,7 +136,7 @@ impl Model {
         self.turns.values().flatten().any(|id| self.consumers[id].times > 0)
     }
 
-    /// Who gets the next message. Those before him whose gate refuses leave the turns.
+    /// The consumer that gets the next message. Those before it whose gate refuses leave the turns.
     pub(super) fn next_taker(&mut self) -> Option<ConsumerId> {
         for turns in self.turns.values_mut().rev() {
             while !turns.is_empty() {

@@ -9,7 +9,7 @@ use super::expectation::Model;
 use super::world::World;
 use crate::fixture::Note;
 
-/// Who may get messages of a group.
+/// Which consumers may get messages of a group.
 enum GroupAccess {
     Free,
     HeldBy(ConsumerId),

@@ -95,7 +95,7 @@ enum Operation {
         pattern: u64,
         piece: u16,
     },
-    /// Tells the queue of one segment that was written.
+    /// Reports to the queue one segment that was written.
     EndSpill {
         which: u8,
     },

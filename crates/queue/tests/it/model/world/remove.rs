@@ -66,7 +66,7 @@ impl World {
             self.model.ready.remove(&seq);
             self.model.counts.remove(&seq);
             self.model.forget(seq, &message, &mut self.disk);
-            // Who has read it before is not given it twice.
+            // A caller that has read it before is not given it twice.
             for read in [None, read] {
                 let again = self.queue.take(seq, read.as_ref(), |place| self.disk.is_alive(place));
                 assert!(!matches!(again, Take::Taken(_)), "{seq} was taken twice");

@@ -27,8 +27,8 @@ pub struct Granted {
 }
 
 impl Work<'_> {
-    /// A consumer grants credit, instead of what it granted before, and gets what is ready. `None` if it has ended, or its credit is none
-    /// that is granted.
+    /// A consumer grants credit, instead of what it granted before, and gets what is ready. `None` if it has ended, or its credit
+    /// is not granted.
     pub fn grant(&mut self, entry: &mut QueueEntry, consumer: ConsumerId, grant: Grant) -> Option<Granted> {
         if !entry.queue.grant(consumer, grant) {
             return None;

@@ -44,7 +44,7 @@ impl Broker {
             apply(request.clone(), &mut facts);
             let definition = Definition::Vhost(facts.clone());
             let added = self.vhosts.add(Vhost::new(facts, self.hash_seed), || self.put_definition(&definition));
-            // Where it is none, another operator has made it meanwhile.
+            // None: another operator has made it meanwhile.
             if let Some(position) = added {
                 break Changed { is_new: true, position };
             }

@@ -261,7 +261,7 @@ fn what_comes_round_faster_than_retries_is_named_as_long_as_it_does() {
     (1..=501).for_each(|tag| get_and_reject(&node, &mut client, "work", tag));
     tick(5);
     assert_eq!(named(), [("/".into(), "work".into(), 100.2), ("/".into(), "wait".into(), 100.0)]);
-    // Retries come back, too, and are none.
+    // Retries come back, too, but make no loop.
     (502..=900).for_each(|tag| get_and_reject(&node, &mut client, "work", tag));
     tick(10);
     assert_eq!(named(), []);

@@ -353,7 +353,7 @@ impl<T: Observable<N>, const N: usize> Watch<T, N> {
         }
     }
 
-    /// What is there now was there before anything happened.
+    /// Takes the present numbers for those from before anything happened.
     pub fn begin(&self, now_ms: u64) {
         for object in std::mem::take(&mut *self.watched.lock()) {
             object.observed().begin(Sample { at_ms: now_ms, numbers: object.numbers() });

@@ -26,7 +26,7 @@ pub(crate) enum Content {
     Pieces(Box<dyn Pieces>),
     /// Something else, and what.
     Other(&'static str, Bytes),
-    /// What goes on, and its type.
+    /// An endless answer's source, and its type.
     Source(&'static str, Box<dyn Source>),
 }
 

@@ -67,7 +67,7 @@ fn is_own_page(headers: &HeaderMap) -> bool {
     origin.split_once("://").is_some_and(|(_, authority)| !authority.is_empty() && authority.eq_ignore_ascii_case(host))
 }
 
-/// Sets the cookie for so long. Where TLS is spoken, here or by a proxy before this, it is sent over TLS only: the page says so itself.
+/// Sets the cookie for so long. Where TLS is spoken, here or by a proxy before this, it is sent over TLS only: the page asks for that.
 pub(crate) fn set(
     token: &str,
     prefix: &str,

@@ -14,7 +14,7 @@ pub(crate) fn add_common(headers: &mut HeaderMap, options: &Headers, allow: Opti
     add_safety(headers, options);
 }
 
-/// A browser asks for name and password itself where a header says so. Where a page's script asks, the page does.
+/// A browser asks for name and password itself where a header requests that. Where a page's script asks, the page does.
 pub(crate) fn keep_dialogue_away(headers: &mut HeaderMap, request: &HeaderMap) {
     if request.get("sec-fetch-dest").is_some_and(|destination| destination == "empty") {
         headers.remove(header::WWW_AUTHENTICATE);

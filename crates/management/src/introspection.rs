@@ -25,7 +25,7 @@ pub(crate) struct Introspection {
     /// The name of the node that answers: this one.
     pub(crate) node: String,
     pub(crate) watched: Watched,
-    /// The places of those who watch.
+    /// The observers' places.
     pub(crate) places: Places,
     pub(crate) query: Query,
     pub(crate) arguments: Arguments,

@@ -37,17 +37,17 @@ pub(crate) const PAGE_SIZE_DEFAULT: usize = 100;
 pub(crate) const PAGE_SIZE_MAX: usize = 500;
 /// Characters of a pattern that filters names.
 pub(crate) const PATTERN_LEN_MAX: usize = 1024;
-/// Objects whose numbers one stream of events tells.
+/// Objects whose numbers one stream of events reports.
 pub(crate) const LIVE_OBJECT_COUNT_MAX: usize = 100;
 /// How long a stream of events is silent at most: proxies and clients take one that is for dead.
 pub(crate) const LIVE_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// How often a stream of events looks for new lines of the log.
 pub(crate) const LIVE_LOG_INTERVAL: Duration = Duration::from_secs(1);
-/// How often back ends are asked whether the user may still see what a stream tells.
+/// How often back ends are asked whether the user may still see what a stream reports.
 pub(crate) const LIVE_CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// How long a stop waits for requests that are being answered.
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Objects of which one answer tells what keeps the broker busy.
+/// Objects of which one answer reports what keeps the broker busy.
 pub(crate) const TOP_COUNT_MAX: u64 = 500;
 /// For how long they are compared.
 pub(crate) const TOP_INTERVAL_MS_MIN: u64 = 100;

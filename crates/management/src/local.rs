@@ -1,5 +1,5 @@
-//! What a node answers by itself while no broker runs on it: whether it is well, and to the operator on its machine how its cluster stands,
-//! and orders to that.
+//! What a node answers while no broker runs on it: whether it is well, and to the operator on its machine how its cluster stands, and
+//! orders to that.
 //!
 //! There are no users here, since definitions are the broker's. So over the network nothing is answered but health checks, in one
 //! sentence; and orders come by the socket in the data directory, which only the operator can open. Introspection of the process is for
@@ -90,7 +90,7 @@ impl LocalSite {
         }
     }
 
-    /// Whether the answer is about what goes on inside this process, for administrators only.
+    /// Whether the answer is about the inside of this process, for administrators only.
     #[must_use]
     pub fn looks_inside(&self, method: &Method, path: &str) -> bool {
         self.find(path).is_some_and(|found| self.is_inside(method, &found))
@@ -103,7 +103,7 @@ impl LocalSite {
         inside_handler(method, found).is_some() && (found.route.path != trace::SESSION || self.places.has(name()))
     }
 
-    /// The path of what only administrators may ask, so that a node that knows users says who they are.
+    /// A path that only administrators may ask for, so that a node that knows users identifies them.
     #[must_use]
     pub fn administrators_path(&self) -> String {
         format!("{}{}", self.options.path_prefix, trace::SESSIONS)

@@ -4,14 +4,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{self, HeaderMap};
 
-/// What a request says about who it is from.
+/// What a request says about its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Credentials {
     /// Nothing.
     None,
     /// A name and a password.
     Basic { name: String, password: Vec<u8> },
-    /// A token, which says itself who that is.
+    /// A token, which names the user itself.
     Bearer { token: Vec<u8> },
     /// Nonsense.
     Malformed,

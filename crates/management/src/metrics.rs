@@ -25,7 +25,7 @@ pub struct MetricsOptions {
     pub path: String,
     /// Whether the path itself has the metrics of every object.
     pub returns_per_object: bool,
-    /// Whether they are shown only to who may monitor.
+    /// Whether they are shown only to users who may monitor.
     pub needs_login: bool,
 }
 
@@ -35,7 +35,7 @@ impl Default for MetricsOptions {
     }
 }
 
-/// What answers those who scrape.
+/// What answers scrapers.
 #[derive(Debug)]
 pub struct Metrics {
     subject: ScrapeSubject,

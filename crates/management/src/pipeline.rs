@@ -246,7 +246,7 @@ impl Service {
             tracing::error!(method = operation.method.name(), path = found.route.path, "request handler panicked");
             Err(Problem::bare(StatusCode::INTERNAL_SERVER_ERROR))
         })?;
-        // What an answer says is so after a crash, too, also if another client made it so.
+        // What an answer reports holds after a crash, too, also if another client caused it.
         let is_change = operation.method != Verb::Get;
         let position = match answer.position.is_empty() && is_change {
             true => self.broker.journal_end(),
@@ -302,7 +302,7 @@ impl Service {
         }
     }
 
-    /// Logs in who has a token.
+    /// Logs in the owner of a token.
     pub(crate) async fn log_in_by_token(&self, token: &[u8], origin: Origin) -> Result<Actor, Problem> {
         logged_in("", origin, self.broker.log_in_by_token(token, &origin).await)
     }

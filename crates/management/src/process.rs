@@ -38,7 +38,7 @@ impl fmt::Debug for Process {
 }
 
 impl Process {
-    /// A process for which there is so much memory. Clients of AMQP come through the listeners of `gates`.
+    /// A process that has `memory_len` bytes of memory. Clients of AMQP come through the listeners of `gates`.
     #[must_use]
     pub fn new(memory_len: u64, log: LogControl, gates: Vec<Gate>) -> Self {
         Self { memory_len, log, gates, is_suspended: AtomicBool::new(false) }

@@ -119,7 +119,7 @@ impl Viewer for Lines {
         if !self.text.is_empty() {
             let piece = std::mem::take(&mut self.text).into_bytes();
             self.waiting_len.fetch_add(piece.len(), Relaxed);
-            // The next wish says so when there is no other end.
+            // The next wish reports it when the other end is closed.
             let _ = self.pieces.send(piece);
         }
     }

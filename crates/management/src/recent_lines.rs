@@ -1,4 +1,4 @@
-//! The last lines of something that goes on, such as a log, in bounded memory.
+//! The last lines of an endless text, such as a log, in bounded memory.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -184,7 +184,7 @@ impl Verb {
 pub(crate) enum Role {
     /// All clients, without logging in.
     Public,
-    /// All clients where the configuration says so, else users who may use the API at all.
+    /// All clients where the configuration allows that, else users who may use the API at all.
     Configured,
     /// Users who may use the API at all.
     Management,

@@ -1,4 +1,4 @@
-//! How an answer goes to its reader: long lists are made while they are sent, so most of their time comes after their handler.
+//! How an answer is sent to its reader: long lists are made while they are sent, so most of their time comes after their handler.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

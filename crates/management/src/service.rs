@@ -51,7 +51,7 @@ pub struct Service {
     pub(crate) flight_recorder: Arc<FlightRecorder>,
     pub(crate) observers: Places,
     pub(crate) answers: AnswersSent,
-    /// Places for those who compare what keeps the broker busy.
+    /// Places for requests that compare what keeps the broker busy.
     pub(crate) tops: Semaphore,
 }
 
@@ -115,7 +115,7 @@ impl Service {
         *self.listeners.write() = listeners;
     }
 
-    /// Tells who makes alerts. Only the first one counts.
+    /// Sets what makes alerts. Only the first call counts.
     pub fn set_alerting(&self, alerting: Arc<Alerting>) {
         let _ = self.alerting.set(alerting);
     }
@@ -145,7 +145,7 @@ impl Service {
         let _ = self.influxdb.set(stats);
     }
 
-    /// Tells who traces messages. Only the first one counts.
+    /// Sets what traces messages. Only the first call counts.
     pub fn set_traces(&self, traces: Arc<Traces>) {
         let _ = self.traces.set(traces);
     }

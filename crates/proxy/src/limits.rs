@@ -1,7 +1,7 @@
 //! Every number of the proxy that a reviewer would ask about and that no key sets.
 
 /// Bytes that may wait for an upstream connection's socket. Beyond it nothing more is read from the clients that write to that upstream
-/// connection, until half of it is gone.
+/// connection, until half of it is sent.
 pub(crate) const UPSTREAM_OUTPUT_LEN_MAX: usize = 1 << 20;
 
 /// Bytes that may wait for a client's socket. Beyond it nothing more is read from that client, nor, where it has an upstream connection of
@@ -12,7 +12,7 @@ pub(crate) const CLIENT_OUTPUT_LEN_MAX: usize = 1 << 20;
 /// it can have asked for before nothing more was read from it is far less.
 pub(crate) const CLIENT_OUTPUT_LEN_GONE: usize = 256 << 20;
 
-/// The longest message that is held until it is whole. One that is longer goes over an upstream connection of its client's own, where half
+/// The longest message that is held until it is whole. A longer one is sent over an upstream connection of its client's own, where half
 /// of it harms no other client.
 pub(crate) const HELD_LEN_MAX: u64 = 16 << 20;
 
@@ -22,7 +22,7 @@ pub(crate) const CLOSE_TIMEOUT_MS: u64 = 5_000;
 /// How long a client whose close was answered may take to close its socket: RabbitMQ's time.
 pub(crate) const PARTING_TIMEOUT_MS: u64 = 30_000;
 
-/// How long a client whose login was refused, and that cannot be told, waits: guessing is to be slow.
+/// How long a client whose login was refused, and that cannot be notified, waits: guessing is to be slow.
 pub(crate) const REFUSED_LOGIN_DELAY_MS: u64 = 1_000;
 
 /// The longest token by which a client logs in: before a connection is tuned frames have 4096 bytes (AMQP 0-9-1, 2.3.5), of which the
@@ -60,12 +60,12 @@ pub(crate) const BYTE_WAIT_MAX_MS: u64 = 1000;
 /// What is said of a user's name where a limit is reached, in bytes: the sentence has to fit into a close.
 pub(crate) const USER_SHOWN_LEN_MAX: usize = 128;
 
-/// How long publishes of a client that has gone may wait for their confirm. A queue that cannot confirm would fill the pool with their
+/// How long publishes of a disconnected client may wait for their confirm. A queue that cannot confirm would fill the pool with their
 /// channels.
 pub(crate) const UNCONFIRMED_TIMEOUT_MS: u64 = 120_000;
 
 /// Files that no client gets, so that there are some for connections to upstreams: a quarter of those that the process may have, but at
-/// least so many, since it has some open by itself,
+/// least so many, since the process opens some for itself,
 pub(crate) const LINE_FILE_COUNT_MIN: u64 = 24;
 
 /// and no more than so many.
@@ -112,7 +112,7 @@ pub(crate) const SPOOL_FORWARDER_COUNT_MAX: usize = 16;
 pub(crate) const CHANNEL_IDLE_MS: u64 = 60_000;
 pub(crate) const IDLE_CHANNEL_CLOSE_COUNT: usize = 32;
 
-/// After how long a channel that waits for confirms of a client that has gone is not what others wait for any more: so long, and so many
+/// After how long a channel that waits for confirms of a disconnected client is no longer one that others wait for: so long, and so many
 /// times what a confirm takes otherwise.
 pub(crate) const LONG_PARKED_MS: u64 = 1_000;
 pub(crate) const LONG_PARKED_WAYS: u64 = 4;

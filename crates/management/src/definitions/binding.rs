@@ -1,5 +1,5 @@
-//! What tells a binding from others in a document. Two that a broker tells apart, because their arguments have other types,
-//! are the same here if they are exported the same.
+//! What distinguishes a binding from others in a document. Two that a broker distinguishes, because their arguments have other types, are
+//! the same here if they are exported the same.
 
 use amqp::limits::SHORT_STR_LEN_MAX;
 use amqp::table::Table;

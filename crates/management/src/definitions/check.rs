@@ -1,5 +1,5 @@
-//! Checking a document against what is there before anything is changed: what would be refused half-way is refused at once,
-//! with its place in the document.
+//! Checking a document against existing objects before anything is changed: what would be refused half-way is refused at once, with its
+//! place in the document.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
@@ -188,7 +188,7 @@ struct ExpectedObjects<'a> {
     new_vhosts: HashMap<&'a str, Vec<(String, ExchangeType)>>,
     exchanges: HashMap<(&'a str, &'a str), ExchangeType>,
     queues: HashSet<(&'a str, &'a str)>,
-    /// Types of queues that are declared without one, in vhosts of which the document says so.
+    /// Types of queues that are declared without one, in vhosts for which the document has such a type.
     default_queue_types: HashMap<&'a str, QueueType>,
     /// Exchanges and queues of the document that this broker cannot have.
     left_exchanges: HashSet<(&'a str, &'a str)>,

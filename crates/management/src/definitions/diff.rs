@@ -274,7 +274,7 @@ fn queue(is_durable: bool, is_auto_delete: bool, arguments: Table<'_>, queue_typ
     ])
 }
 
-/// A binding is there or not: all that it is tells it from others.
+/// A binding exists or not: all its properties distinguish it from others.
 fn bindings(broker: &Broker, definitions: &Definitions, found: &mut Difference) {
     let mut own: HashMap<&VhostName, HashSet<BindingIdentity>> = HashMap::new();
     for entry in definitions.bindings.iter().flatten() {

@@ -1,4 +1,4 @@
-//! Pruning: deleting what a document does not have, so that what is there is what it says.
+//! Pruning: deleting what a document does not have, so that only objects of the document exist.
 //!
 //! Only of kinds that the document mentions at all, and never the caller's own user, users and vhosts that are protected, vhosts with
 //! open connections, and what belongs to a connection, to every vhost or to the cluster itself.
@@ -41,7 +41,7 @@ fn note(names: &mut Names, kind: &'static str, name: String) {
     }
 }
 
-/// Deletes what a document does not have; or only tells what it would delete.
+/// Deletes what a document does not have; or only reports what it would delete.
 pub(crate) fn prune(
     broker: &Arc<Broker>,
     actor: &Actor,
@@ -344,8 +344,8 @@ impl PruneRun<'_> {
     }
 }
 
-/// Why a vhost is not deleted although the document does not have it. With one that is in use exclusive queues would go, and
-/// the connections that are open: an operator who wants that deletes it by its name.
+/// Why a vhost is not deleted although the document does not have it. Deleting one in use would delete exclusive queues and close
+/// connections: an operator who wants that deletes it by its name.
 fn reason_to_stay(view: &VhostView) -> Option<String> {
     if view.facts.is_protected {
         return Some("it is protected".to_owned());

@@ -1,5 +1,4 @@
-//! Sorting without ever taking long: objects are sorted a few at a time, into runs, and runs are merged as far as their
-//! reader goes.
+//! Sorting without ever taking long: objects are sorted a few at a time, into runs, and runs are merged as far as their reader reads.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

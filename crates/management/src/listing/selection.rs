@@ -61,7 +61,7 @@ impl Selection {
         }
     }
 
-    /// Whether all is wanted, or a member is wanted whole of which `is_it` says so by its name.
+    /// Whether all is wanted, or a member is wanted whole whose name `is_it` accepts.
     pub(crate) fn reaches(&self, is_it: impl Fn(&str) -> bool + Copy) -> bool {
         match self {
             Selection::All => true,

@@ -5,18 +5,18 @@ use broker::Event;
 use crate::audit;
 use crate::json::Object;
 
-/// Whom an event concerns, and so who may see it.
+/// Whom an event concerns, and so which users may see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// Who may enter the vhost where it is.
+    /// Users who may enter the vhost where it is.
     InVhost,
     /// Who may enter the vhost that it is about, or monitor.
     Vhost,
-    /// Whose connection it is, or who may monitor.
+    /// The connection's own user, and users who may monitor.
     Connection,
     /// Administrators.
     Users,
-    /// Who may monitor.
+    /// Users who may monitor.
     Node,
 }
 
@@ -60,8 +60,8 @@ pub(super) fn vhost_of(event: &Event, subject: Subject) -> Option<&str> {
     vhost.or_else(|| fields.get("name").filter(|_| subject == Subject::Vhost)?.as_str())
 }
 
-/// Whether it is about an exchange that every vhost has from its beginning: there was no event of its own when it came, and the vhost's
-/// event says that it goes.
+/// Whether it is about an exchange that every vhost has from its beginning: its creation had no event of its own, and its deletion is
+/// reported by the vhost's event.
 pub(super) fn goes_with_its_vhost(event: &Event) -> bool {
     let name = event.fields.as_table().get("name").and_then(|name| name.as_str());
     event.name.starts_with("exchange.") && name.is_some_and(|name| name.is_empty() || name.starts_with("amq."))

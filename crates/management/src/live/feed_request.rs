@@ -15,7 +15,7 @@ pub(crate) type QueuePath = (String, String);
 pub(crate) struct FeedRequest {
     /// The node's numbers.
     pub(crate) has_rates: bool,
-    /// What comes and goes.
+    /// Events of objects that are created and deleted.
     pub(crate) has_changes: bool,
     pub(crate) vhosts: Vec<String>,
     pub(crate) queues: Vec<QueuePath>,
@@ -220,7 +220,7 @@ mod tests {
         for (events, vhost, name) in [
             ("queue:shop/orders", "shop", "orders"),
             ("queue:%252F/orders", "/", "orders"),
-            // As who does not think of it writes it.
+            // Names that are not escaped.
             ("queue:%2F/orders", "/", "orders"),
             ("queue://orders", "/", "orders"),
             ("queue:shop/a/b", "shop", "a/b"),

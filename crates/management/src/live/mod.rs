@@ -9,8 +9,8 @@
 //!   `viewer`: what its user may see, checked again and again.
 //! - `numbers`, `changes`: what is sent, `watched_connections` of which connections. `feed`: when it is sent.
 //!
-//! A feed is made as it is read: one that is not read makes nothing, holds nothing but what its subscription keeps, and is told
-//! afterwards how much it has missed.
+//! A feed is made as it is read: one that is not read makes nothing, holds nothing but what its subscription keeps, and learns afterwards
+//! how much it has missed.
 
 mod changes;
 mod feed;

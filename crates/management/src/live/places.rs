@@ -96,7 +96,7 @@ impl Drop for FeedSlot {
     }
 }
 
-/// One less; nothing is kept of who has none.
+/// Takes one off a count; a count of zero is removed.
 fn give_back<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;

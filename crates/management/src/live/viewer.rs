@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::request_context::RequestContext;
 use crate::tags::{check_management, is_administrator, is_monitor};
 
-/// A right that the user does not have, or not any more.
+/// A right that the user does not have, or no longer has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LostRight {
     /// The user was deleted, or the login has expired.

@@ -1,4 +1,4 @@
-//! Connections and channels of which a feed tells by name. A name is looked for among all connections once; from then on they are known.
+//! Connections and channels that a feed names. A name is looked for among all connections once; from then on they are known.
 
 use std::collections::HashMap;
 

@@ -13,7 +13,7 @@ const COUNT_MAX: usize = 1000;
 /// A login that has begun.
 #[derive(Clone)]
 pub(crate) struct PendingLogin {
-    /// What only who has begun it knows, and of which the provider has the hash.
+    /// A secret that only the beginner of the login knows, and of which the provider has the hash.
     pub(super) verifier: String,
     pub(super) nonce: String,
     pub(super) redirect_uri: String,
@@ -45,7 +45,7 @@ impl PendingLogins {
         all.insert(state, login);
     }
 
-    /// Takes one out: a state is good for one answer. None: there is none, or not any more.
+    /// Takes one out: a state is good for one answer. None: the state is unknown, used or too old.
     pub(super) fn take(&self, state: &str, now: Instant) -> Option<PendingLogin> {
         let login = self.0.lock().remove(state)?;
         (now.saturating_duration_since(login.begun_at) < LOGIN_TIME_MAX).then_some(login)

@@ -357,7 +357,7 @@ fn delete_webhook(call: &Call) -> Result<Answer, Problem> {
         let rule = Rule::parse(&rule.name, &rule.given).ok()?;
         rule.webhooks.iter().any(|name| **name == *entry.name).then_some(rule.name)
     };
-    // One that the configuration has says so itself.
+    // A webhook of the configuration is refused by the deletion itself.
     if entry.source == Source::Runtime
         && let Some(rule) = alerting.rule_set().entries(call.broker(), RULES).iter().find_map(names_it)
     {

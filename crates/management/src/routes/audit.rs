@@ -1,4 +1,4 @@
-//! What has happened of late, and who did it, from memory: the audit log's file may be there besides.
+//! What has happened of late, and who did it, from memory: the audit log may be in a file besides.
 
 use broker::Event;
 use observe::Search;

@@ -107,7 +107,7 @@ const KEY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').
 /// What stays as it is where a key is part of a path.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What tells a binding from others between the same ends: its key, and a hash of its arguments if it has any.
+/// What distinguishes a binding from others between the same ends: its key, and a hash of its arguments if it has any.
 fn properties_key(view: &BindingView) -> String {
     key_of(&view.routing_key, &view.arguments)
 }

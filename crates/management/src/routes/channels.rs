@@ -182,7 +182,7 @@ pub(super) fn first_of_each(call: &Call, names: &HashSet<&str>) -> HashMap<Strin
     }
     let mut connections = call.broker().connection_views();
     connections.retain(|connection| names.contains(&*connection.name()));
-    // Each goes over the one before it of the same connection, and the first is to stay.
+    // Each row replaces the one before it of the same connection, and the first is to stay.
     let mut found: Vec<Row> = rows(call, connections).collect();
     found.reverse();
     found.into_iter().map(|row| (row.connection.clone(), row)).collect()

@@ -290,7 +290,7 @@ impl Order {
         }
     }
 
-    /// Has it carried out, and says in the log who ordered what, and what came of it.
+    /// Has it carried out, and logs who ordered what, and the outcome.
     async fn carry_out(self, control: &dyn Control, user: &str) -> Result<Answer, Problem> {
         let what = self.name();
         let outcome = match self {

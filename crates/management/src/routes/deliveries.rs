@@ -1,4 +1,4 @@
-//! Who publishes to whom, and who gets it: the lists `publishes`, `incoming`, `outgoing` and `deliveries` of single objects.
+//! From where messages come, and where they are sent: the lists `publishes`, `incoming`, `outgoing` and `deliveries` of single objects.
 
 use std::sync::Arc;
 

@@ -181,7 +181,7 @@ fn certificates(call: &Call) -> Result<Answer, Problem> {
     })
 }
 
-/// What RabbitMQ tells of each identity of a listener with certificates that end until then; None: whenever they end.
+/// What RabbitMQ reports of each identity of a listener with certificates that end until then; None: whenever they end.
 fn expiring(node: &str, listener: &ListenerInfo, until: Option<SystemTime>) -> Vec<Value> {
     let Some(tls) = &listener.tls else { return Vec::new() };
     let files = tls.certificates();

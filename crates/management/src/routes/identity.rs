@@ -1,4 +1,4 @@
-//! Who asks, who tried to log in, and how this broker calls itself.
+//! The user that asks, the logins that were tried, and this broker's name.
 
 use broker::{Identity, Interface};
 use hyper::header::{EXPIRES, HeaderValue, PRAGMA};

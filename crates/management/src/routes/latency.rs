@@ -1,4 +1,4 @@
-//! Where the latency of messages goes, and which queues are watched for it. RabbitMQ has none of this.
+//! What the latency of messages consists of, and which queues are watched for it. RabbitMQ has none of this.
 
 use broker::statistics::{Stage, StagesView};
 use net::TcpInfo;

@@ -1,4 +1,4 @@
-//! What goes on, as a stream of events, which RabbitMQ has none of.
+//! Changes as they happen, as a stream of events, which RabbitMQ does not have.
 
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};

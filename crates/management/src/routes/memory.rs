@@ -9,7 +9,7 @@ use crate::json::{self, Writer};
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// What RabbitMQ tells memory apart by, and tools expect to find; and what of it is which of ours. All parts together are the total.
+/// RabbitMQ's parts of memory, which tools expect to find, and which of ours belongs to each. All parts together are the total.
 fn parts(view: &MemoryView) -> [(&'static str, u64); 26] {
     [
         ("connection_readers", view.connections.readers_len),

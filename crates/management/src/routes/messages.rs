@@ -306,7 +306,7 @@ async fn move_on(call: Call) -> Result<Answer, Problem> {
     Ok(Answer::json(out).after(&moved.changed))
 }
 
-/// Why the user cannot enter another vhost. Only a user who sees all vhosts learns that there is none.
+/// Why the user cannot enter another vhost. Only a user who sees all vhosts learns that it does not exist.
 fn no_entry(call: &Call, vhost: &str) -> Problem {
     if is_administrator(call.identity()) && !call.broker().has_vhost(vhost) {
         return Problem::new(StatusCode::NOT_FOUND, "not_found", format!("no vhost '{vhost}'"));

@@ -114,7 +114,7 @@ impl Row {
         cluster.flat_map(|view| view.members.iter().filter(|member| member.name != view.own && member.is_running))
     }
 
-    /// Nodes that a node in a minority cannot reach. With a majority there is no partition: who is missing does not run, as far as matters.
+    /// Nodes that a node in a minority cannot reach. With a majority there is no partition: a missing node counts as not running.
     fn partitions(&self) -> impl Iterator<Item = &str> {
         let minority = self.cluster.iter().filter(|view| !view.has_majority);
         minority
@@ -127,7 +127,7 @@ impl Row {
     }
 }
 
-/// A link as RabbitMQ tells of one between its nodes: all lanes together.
+/// A link as RabbitMQ reports one between its nodes: all lanes together.
 fn write_link(peer: &MemberView, members: &mut json::Object<'_>) {
     let sum = |bytes: fn(&cluster::control::LinkView) -> u64| peer.links.iter().map(bytes).sum();
     let (sent, received): (u64, u64) = (sum(|link| link.sent), sum(|link| link.received));
@@ -354,7 +354,7 @@ static TABLE: Table<Row, Service> = Table {
             cell.bool(row.member.as_ref().is_none_or(|member| member.is_running))
         }),
         column("sockets_total", Integer, |row, _, cell| {
-            // RabbitMQ has no limit of sockets alone any more, and says so with a zero.
+            // RabbitMQ no longer has a limit of sockets alone, and reports a zero.
             if row.figures.is_some() {
                 cell.int(0);
             }

@@ -207,15 +207,15 @@ fn failed(call: &Call, reason: &str, place: &str) -> Result<Answer, Problem> {
     redirect(&format!("{prefix}/{}", with_error(place, reason)))
 }
 
-/// Where the provider sends the browser back to: this host, as the browser calls it. The provider compares it with what it was told of
-/// the broker, so that no request can have codes sent elsewhere.
+/// Where the provider sends the browser back to: this host, as the browser calls it. The provider compares it with the address that was
+/// registered for the broker, so that no request can have codes sent elsewhere.
 fn redirect_uri(call: &Call) -> Option<String> {
     let host = call.headers.get(header::HOST)?.to_str().ok().filter(|host| !host.is_empty())?;
     let scheme = if is_secure(call) { "https" } else { "http" };
     Some(format!("{scheme}://{host}{}/api/oauth/callback", call.service.options.path_prefix))
 }
 
-/// Whether the browser speaks TLS, with the broker or with a proxy that says so. Nothing is permitted by it.
+/// Whether the browser speaks TLS, with the broker or, by its header, with a proxy. Nothing is permitted by it.
 fn is_secure(call: &Call) -> bool {
     let forwarded = |headers: &HeaderMap| headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
     call.is_over_tls || forwarded(&call.headers)

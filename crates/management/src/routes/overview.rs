@@ -168,7 +168,7 @@ fn history_of(call: &Call, vhosts: &HashSet<VhostName>, range: Range) -> Vec<Sam
     sums.into_iter().rev().map(|(at_ms, numbers)| Sample { at_ms, numbers }).collect()
 }
 
-/// How many seconds long samples are kept, as RabbitMQ tells it.
+/// How many seconds long samples are kept, as RabbitMQ reports it.
 fn write_retentions(retentions: &Retentions, policies: &mut Object<'_>) {
     let of = [("global", &retentions.global), ("basic", &retentions.basic), ("detailed", &retentions.detailed)];
     for (name, kept) in of {

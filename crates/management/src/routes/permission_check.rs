@@ -96,7 +96,7 @@ async fn inspect<'a>(access: &VhostAccess, rights: &'a [NeededRight]) -> Vec<(&'
     }
 }
 
-/// The default exchange goes by a name of its own in paths and permissions.
+/// The default exchange has a name of its own in paths and permissions.
 fn real_name(exchange: &str) -> &str {
     if exchange == "amq.default" { "" } else { exchange }
 }

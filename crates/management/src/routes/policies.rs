@@ -167,7 +167,7 @@ async fn delete(call: Call, kind: PolicyKind) -> Result<Answer, Problem> {
     Ok(Answer::done(&applied(&call, begun).await?))
 }
 
-/// Brings changed policies to what they are for, with other requests served in between. A task of its own does: it goes on when the caller
+/// Applies changed policies to their objects, with other requests served in between. A task of its own does: it continues when the caller
 /// has disconnected.
 async fn applied(call: &Call, mut application: PolicyApplication) -> Result<Changed, Problem> {
     let broker = call.broker().clone();

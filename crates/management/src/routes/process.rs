@@ -139,7 +139,7 @@ fn set_log_level(call: &Call) -> Result<Answer, Problem> {
         let user = call.identity().name();
         tracing::info!(user, level = name, "log level changed until the process ends");
     };
-    // Before, so that the log's last line says who has switched it off; after, if it was off.
+    // Before, so that the log's last line names the user who has switched it off; after, if it was off.
     let is_told = tracing::enabled!(tracing::Level::INFO);
     if is_told {
         tell();

@@ -238,7 +238,7 @@ fn write_message(message: &GotMessage, is_auto: bool, writer: Writer<'_>) {
     });
 }
 
-/// Writes a body as text where it is one and `is_auto` says so, otherwise in base64.
+/// Writes a body as text where it is text and `is_auto` is set, otherwise in base64.
 pub(super) fn write_payload(body: &[u8], is_auto: bool, members: &mut Object<'_>) {
     let (payload, encoding) = match std::str::from_utf8(body) {
         Ok(text) if is_auto => (text.into(), "string"),

@@ -30,7 +30,7 @@ pub(super) static ROUTES: &[Route] = &[at(
 /// The vhost that the plugin knows, and no other.
 const VHOST: &str = "/";
 
-/// A queue, and what it had when it was looked at: of that, and of nothing later, it is told whether it is on the list.
+/// A queue, and the count that it had when it was looked at: that count alone decides whether the queue is on the list.
 struct Row {
     view: QueueView,
     ready_count: u64,

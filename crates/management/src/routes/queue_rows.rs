@@ -71,7 +71,7 @@ impl Row {
         self.level != Level::Facts
     }
 
-    /// Messages that are neither ready nor unacked, as RabbitMQ tells of quorum queues.
+    /// Messages that are neither ready nor unacked, as RabbitMQ reports them of quorum queues.
     fn set_aside(&self, service: &Service) -> SetAsideView {
         if !self.is_quorum() {
             return SetAsideView::default();

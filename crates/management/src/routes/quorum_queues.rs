@@ -190,7 +190,7 @@ fn features(queue: &QueueView) -> QueueFeatures {
     QueueFeatures::of(&queue.definition().arguments, &queue.policy())
 }
 
-/// How often a message may fail. Where there is no limit RabbitMQ says so in words among the counts, and in a number elsewhere.
+/// How often a message may fail. Without a limit RabbitMQ writes a word among the counts, and a number elsewhere.
 pub(super) fn put_delivery_limit(queue: &QueueView, is_among_counts: bool, cell: Cell<'_>) {
     match features(queue).delivery_limit {
         Some(limit) => cell.int(limit.into()),

@@ -1,4 +1,4 @@
-//! Refusals of the broker as RabbitMQ's HTTP API tells them.
+//! Refusals of the broker as RabbitMQ's HTTP API returns them.
 
 use broker::reply_code;
 use hyper::StatusCode;

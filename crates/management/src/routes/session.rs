@@ -69,7 +69,7 @@ async fn open(call: Call) -> Result<Answer, Problem> {
     opened(&call, &actor.identity, secret)
 }
 
-/// Opens a session for who has logged in with this password or token.
+/// Opens a session for the user who has logged in with this password or token.
 fn opened(call: &Call, identity: &Identity, secret: &str) -> Result<Answer, Problem> {
     let (service, now_ms) = (&call.service, now_ms());
     let lifetime = service.options.session_lifetime;

@@ -125,7 +125,7 @@ fn delete_many(call: &Call) -> Result<Answer, Problem> {
         .collect::<Result<_, _>>()?;
     let mut answer = Answer::no_content();
     for name in names {
-        // Those who are not there, and those who are protected, are passed over, as by RabbitMQ.
+        // Users that do not exist, and protected ones, are passed over, as by RabbitMQ.
         if let Ok(changed) = call.broker().delete_user(call.actor(), name) {
             answer = answer.after(&changed);
         }

@@ -1,4 +1,4 @@
-//! What is answered while no broker runs here: that it is so, with the reason, and what the node knows by itself.
+//! The answers while no broker runs here: the reason, and what the node knows without one.
 
 use std::fmt;
 use std::sync::Arc;

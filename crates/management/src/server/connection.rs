@@ -26,7 +26,7 @@ struct Answering {
     _place: OpenConnection,
 }
 
-/// Serves until the client goes, misbehaves, or the group ends, in which the connection has this place.
+/// Serves until the client disconnects or misbehaves, or the group ends in which the connection has this place.
 pub(super) async fn serve(
     site: Site,
     stream: Stream,

@@ -1,4 +1,4 @@
-//! The first line of a connection's first request, read before it is decided who answers.
+//! The first line of a connection's first request, read before it is decided what answers.
 
 use std::io;
 use std::time::Duration;
@@ -21,8 +21,8 @@ pub struct RequestLine {
     pub path: String,
 }
 
-/// Reads until the line is there, for no longer than `time`; what was read is appended to `received`. None: it is no line that is
-/// understood, and what serves the connection says so.
+/// Reads until the line is there, for no longer than `time`; what was read is appended to `received`. None: the line is not understood, and
+/// what serves the connection answers that.
 pub async fn read_request_line(
     stream: &mut Stream,
     received: &mut Vec<u8>,

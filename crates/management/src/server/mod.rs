@@ -70,7 +70,7 @@ pub type AmqpSink = Arc<dyn Fn(Stream, ConnectionPermit) + Send + Sync>;
 pub enum Site {
     /// The HTTP API.
     Api(Arc<Service>),
-    /// Metrics, compressed for who accepts that or not.
+    /// Metrics, and whether the client accepts compression.
     Metrics(Arc<Metrics>, bool),
     /// No broker runs here.
     Absent(Arc<Absent>),
@@ -127,8 +127,8 @@ impl ConnectionGroup {
         self.runtime.spawn(connection::serve(site, stream, client, self.stage.subscribe(), place));
     }
 
-    /// Connections end after the request that they are at, those too that come later; up to `patience` is waited for that. Those that have
-    /// become WebSockets go on, and so do those that wait for what comes of an order to the node, here and in [`cut`](Self::cut).
+    /// Connections end after the request that they are at, those too that come later; up to `patience` is waited for that. WebSockets stay,
+    /// and so do connections that wait for the outcome of an order to the node, here and in [`cut`](Self::cut).
     pub async fn close(&self, patience: Duration) {
         self.stage.send_replace(Stage::Stopping);
         self.wait(patience).await;

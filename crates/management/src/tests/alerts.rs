@@ -1,4 +1,4 @@
-//! Alerts over HTTP, and what they see of the broker. Time is what each look is told.
+//! Alerts over HTTP, and what they see of the broker. Each look is given its time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn object(value: Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap()
 }
 
-/// Alerts, which look when they are told to.
+/// Alerts, which look when a test asks them to.
 fn install(house: &House, options: &AlertOptions) -> Arc<Alerting> {
     let alerting = Alerting::new(house.service.broker.clone(), options, Some(1000), None).unwrap();
     house.service.set_alerting(alerting.clone());
@@ -223,7 +223,7 @@ fn who_may_see_alerts_may_not_change_rules_nor_see_secrets() {
         assert_eq!(of_administrator["url"], json!("https://***@h.example:443/services/t0ken"));
         let with_query = json!({"url": "http://h.example/hook/t0ken?key=t0ken", "secret": "s3cret"});
         assert_eq!(put(house, "/api/alerts/webhooks/query", with_query).await.0, 201);
-        // What was set in an older version may not be readable any more, and the reason quotes it.
+        // A webhook of an older version may no longer be readable, and the reason quotes it.
         let unreadable = json!({"url": "ftp://h.example/t0ken"});
         house.service.broker.put_global_parameter(&Actor::broker(), "warren-alerts.webhooks.old", unreadable).unwrap();
         let all = house.ask("GET", "/api/alerts/webhooks", "mona", "").await.json().to_string();
@@ -398,7 +398,7 @@ fn a_webhook_that_nobody_can_reach_keeps_nothing_from_another_one() {
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let (tx, mut taken) = mpsc::unbounded_channel();
         let taking = tokio::spawn(take_notices(listener, tx));
-        // No process listens at the port of a listener that is gone.
+        // No process listens at the port of a listener that is closed.
         let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         for (name, url) in [("up", url), ("down", format!("http://{gone}/"))] {
             assert_eq!(put(house, &format!("/api/alerts/webhooks/{name}"), json!({"url": url})).await.0, 201);

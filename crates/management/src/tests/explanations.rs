@@ -68,7 +68,7 @@ fn a_permission_is_explained() {
             bound["checks"].as_array().unwrap().iter().map(|check| check["permission"].as_str().unwrap()).collect();
         assert_eq!((needed, &bound["allowed"]), (vec!["enter", "write", "read", "read"], &json!(false)));
         assert_eq!(check("operation=configure&queue=m-2").await["checks"][1]["exists"], json!(false));
-        // Who asks is told of itself, and of no other user.
+        // A user learns about itself, and about no other user.
         let own = house.ask("GET", "/api/permissions/check?vhost=shop&operation=consume&queue=m-1", "manny", "").await;
         assert_eq!(own.json()["allowed"], json!(true));
         let others = "/api/permissions/check?vhost=shop&operation=consume&queue=m-1&user=alice";

@@ -41,7 +41,7 @@ impl Reply {
     }
 }
 
-/// Runs a test in a house of its own, which is gone afterwards.
+/// Runs a test in a house of its own, which is deleted afterwards.
 pub(super) fn in_house(test: impl AsyncFnOnce(&House)) {
     in_house_with(Options::default(), test);
 }

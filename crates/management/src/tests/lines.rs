@@ -22,7 +22,7 @@ pub(super) fn alone() -> MutexGuard<'static, ()> {
     TURN.lock()
 }
 
-/// The lines of an answer that goes on.
+/// The lines of an endless answer.
 pub(super) struct Lines {
     body: AnswerBody,
     text: String,

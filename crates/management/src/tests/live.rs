@@ -500,7 +500,7 @@ fn deeds_are_told_to_administrators() {
         let listed = house.get("/api/audit?event=vhost.created&name=other").await.json();
         assert_eq!(deed, listed[0]);
         house.check("PUT /api/users/alice", r#"{"password":"alice","tags":"monitoring"}"#, 204, "").await;
-        // What was done before is told, or not: the right is looked at when it is.
+        // An earlier change may be sent or not: the right is checked when it is sent.
         let end = loop {
             let (event, data) = reader.next().await.unwrap();
             if event == "end" {

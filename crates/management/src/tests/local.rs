@@ -1,4 +1,4 @@
-//! A node on which no broker runs: what it answers by itself, and that it is what a broker would say of the node.
+//! A node on which no broker runs: what it answers, and that a broker would answer the same of the node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -221,7 +221,7 @@ fn a_vhost_to_move_to_that_is_not_there_is_not_found() {
         house.check_refused(&request, body, 404, "not_found", "no vhost 'nowhere'").await;
         let body = r#"{"to_queue":"r","to_vhost":"empty","all":true}"#;
         house.check_refused(&request, body, 401, "not_authorised", "Access refused.").await;
-        // Who does not see all vhosts is not told which there are.
+        // A user that does not see all vhosts does not learn which exist.
         declare_in_shop(house).await;
         for vhost in ["nowhere", "empty"] {
             let body = json!({"to_queue": "r", "to_vhost": vhost, "all": true}).to_string();

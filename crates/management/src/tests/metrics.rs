@@ -44,7 +44,7 @@ pub(super) async fn scrape(house: &House, path: &str) -> String {
     text(&reply)
 }
 
-/// What a node tells on which no broker runs.
+/// The metrics of a node on which no broker runs.
 pub(super) async fn scrape_without_broker(node: WithoutBroker, path: &str) -> String {
     let metrics = Metrics::without_broker(node, MetricsOptions::default());
     let reply = ask_of(&metrics, &format!("GET {path}"), &[]).await;
@@ -363,7 +363,7 @@ fn all_that_is_told_of_queues_is_of_the_same_ones() {
         let metrics = Metrics::new(house.service.clone(), MetricsOptions::default());
         let mut body = metrics.respond(request, origin, true).await.into_body();
         let mut text = Vec::new();
-        // They are looked for a few at a time; then the first of them are told of.
+        // They are looked for a few at a time; then the first of them are written.
         let mut waits = 0;
         while !String::from_utf8_lossy(&text).contains("q-0000") {
             let frame = std::future::poll_fn(|cx| {

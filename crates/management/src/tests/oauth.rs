@@ -276,7 +276,7 @@ fn the_place_that_was_asked_for_outlives_a_login_that_fails() {
                 let (asked, cookie) = begin(house, asked_for).await;
                 let path = format!("/api/oauth/callback?{query}&state={}", asked.get("state").unwrap());
                 check_failure_at(place, get(house, &path, &cookie).await, reason).await;
-                // Only the browser that began it is told what it asked for.
+                // Only the browser that began the login learns what it asked for.
                 let (asked, _) = begin(house, asked_for).await;
                 let path = format!("/api/oauth/callback?error=x&state={}", asked.get("state").unwrap());
                 let reply = get(house, &path, "warren_oauth=other").await;

@@ -13,7 +13,7 @@ fn users_are_made_changed_and_deleted() {
         assert_eq!(user["hashing_algorithm"], "rabbit_password_hashing_sha256");
         assert_eq!(user["limits"], json!({}));
         assert_eq!(user["password_hash"].as_str().unwrap().len(), 48);
-        // Without a password there is none any more, as in RabbitMQ.
+        // A user that is put without a password loses its old one, as in RabbitMQ.
         house.check("PUT /api/users/u1", r#"{"tags":["management"]}"#, 204, "").await;
         assert_eq!(house.get("/api/users/u1").await.json()["password_hash"], "");
         house.check("DELETE /api/users/u1", "", 204, "").await;

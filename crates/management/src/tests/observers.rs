@@ -1,4 +1,4 @@
-//! Those who watch the broker, whatever they watch: how many there may be, and when they end.
+//! Observers of the broker, whatever they watch: how many there may be, and when they end.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ async fn begin(house: &House, path: &str) -> Lines {
     lines
 }
 
-/// An answer that goes on would have no end to wait for.
+/// An endless answer would have no end to wait for.
 async fn check_refused(house: &House, path: &str, reason: &str) {
     let (status, answer) = open(house, "guest", path).await;
     assert_eq!(status, 503, "{path}");
@@ -52,7 +52,7 @@ async fn await_count(house: &House, count: usize) {
     }
 }
 
-/// The profiler's thread goes a moment after its viewer. What comes after this test can have a profile.
+/// The profiler's thread ends a moment after its viewer. What comes after this test can have a profile.
 async fn await_profiler(house: &House) {
     let given_up_at = Instant::now() + TIMEOUT;
     loop {
@@ -80,7 +80,7 @@ fn the_ninth_observer_is_refused_whatever_it_watches() {
             check_refused(house, path, reason).await;
         }
         await_count(house, 8).await;
-        // Whichever goes, another may come, of whatever kind.
+        // Whichever ends, another may begin, of whatever kind.
         for (place, path) in [(1, CALLS), (3, MESSAGES), (0, WALL)] {
             drop(observers.remove(place));
             await_count(house, 7).await;

@@ -1,4 +1,4 @@
-//! Parameters of vhosts that shovels and federation are told by.
+//! Parameters of vhosts that configure shovels and federation.
 
 use broker::Actor;
 use model::name::VhostName;

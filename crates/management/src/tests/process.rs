@@ -136,7 +136,7 @@ fn checks_of_listeners_fail_while_they_are_suspended() {
             for check in checks {
                 assert_eq!(house.get(check).await.status, status, "{check}");
             }
-            // That it is there is told as in RabbitMQ, and that the node is in no maintenance.
+            // The broker reports its listeners as RabbitMQ does, and that the node is in no maintenance.
             assert_eq!(house.get("/api/overview").await.json()["listeners"].as_array().unwrap().len(), 2);
             assert_eq!(house.get("/api/health/checks/is-in-service").await.status, 200);
         }

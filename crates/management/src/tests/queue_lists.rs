@@ -270,7 +270,7 @@ fn the_short_list_can_be_open_to_everybody() {
         assert_eq!(anonymous("/list_queues?vhost=%2F&max_len=0").await.status, 200);
         assert_eq!(anonymous("/list_queues?vhost=shop").await.status, 401);
         assert_eq!(anonymous("/api/queues").await.status, 401);
-        // Who says who it is has to be believed.
+        // A client that names a user has to log in.
         assert_eq!(house.ask("GET", "/list_queues", "nosuch", "").await.status, 401);
         assert_eq!(house.ask("GET", "/list_queues?vhost=shop", "manny", "").await.status, 200);
     });

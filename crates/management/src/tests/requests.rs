@@ -1,4 +1,4 @@
-//! What a request may look like, and what it is told when it looks otherwise.
+//! What a request may look like, and what it is answered when it looks otherwise.
 
 use hyper::header::{HeaderMap, HeaderValue};
 
@@ -56,7 +56,7 @@ fn a_path_that_leads_nowhere_could_only_have_been_read() {
     });
 }
 
-/// What there is in RabbitMQ only with a plugin that is not there by itself.
+/// Routes that RabbitMQ has only with a plugin that is not enabled by default.
 #[test]
 fn routes_of_plugins_are_absent_as_in_a_rabbitmq_without_them() {
     in_house(async |house| {
@@ -119,7 +119,7 @@ fn methods_that_a_route_has_not_are_405_and_unknown_ones_501() {
 #[test]
 fn head_is_get_without_its_body() {
     in_house(async |house| {
-        // The body is left out by what sends it; its length is told.
+        // The server leaves out the body and sends its length.
         let reply = house.ask("HEAD", "/api/vhosts/shop", "guest", "").await;
         assert_eq!(reply.status, 200);
         assert_eq!(house.ask("HEAD", "/api/vhosts/nosuch", "guest", "").await.status, 404);

@@ -105,7 +105,7 @@ fn a_slow_reader_is_told_from_a_slow_broker() {
         let sum = us("making_us") + us("turn_us") + us("reader_us");
         assert!((us("duration_us") - sum).abs() < 1.0, "{slow}");
 
-        // One that goes after the first piece has not been read to its end.
+        // An answer whose reader closes it after the first piece has not been read to its end.
         let mut body = respond(house, path).await.into_body();
         assert!(body.frame().await.is_some());
         drop(body);

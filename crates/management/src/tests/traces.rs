@@ -8,7 +8,7 @@ use serde_json::json;
 use super::house::{House, in_house};
 use super::lines::open;
 
-/// A house that traces into a directory of its own, which goes with it.
+/// A house that traces into a directory of its own, which is deleted with it.
 struct Traced<'a> {
     house: &'a House,
     path: PathBuf,
@@ -100,7 +100,7 @@ fn there_are_no_more_traces_than_may_be() {
         }
         let reason = "8 traces to files are running, which is the maximum: end one first";
         house.check_refused("PUT /api/traces/shop/more", r#"{"format":"events"}"#, 400, "bad_request", reason).await;
-        // They take no places of those who look on.
+        // Traces take none of the observers' places.
         assert_eq!(open(house, "guest", "/api/trace/messages").await.0, 200);
         let wrong = "a trace with this name already exists: delete it first";
         house.check("DELETE /api/traces/shop/t0", "", 204, "").await;

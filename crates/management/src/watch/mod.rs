@@ -1,12 +1,12 @@
 //! Sessions that watch the broker's functions, as answers that go on: lines of JSON.
 //!
-//! - `observer`: who watches, and why that ends. There is one kind of it for all that is watched, messages and the processor too.
+//! - `observer`: the observer, and why it ends. There is one kind of it for all that is watched, messages and the processor too.
 //! - `calls`: each call that a session sees. `wall`: the tree of times that another makes.
 //! - `points`: what can be watched of the HTTP API.
 //! - `perfetto`: what the flight recorder has, for a browser to show.
 //!
-//! A session ends with its answer, and an answer ends when its reader goes: where there is nothing to tell, an empty line is written four
-//! times a second, so that it is seen.
+//! A session ends with its answer, and an answer ends when its reader disconnects: where there is nothing to report, an empty line is
+//! written four times a second, so that this is noticed.
 
 mod calls;
 mod observer;

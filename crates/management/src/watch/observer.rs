@@ -1,4 +1,4 @@
-//! Who watches the broker: an administrator, with one of a few places, and an answer that goes on.
+//! The observer of the broker: an administrator, with one of a few places, and an endless answer.
 //!
 //! ```text
 //!  what is observed ─► a task ─► one piece ─► the answer's body, as far as the socket takes it
@@ -6,7 +6,7 @@
 //!                        └─ four times a second: an alarm, a right that is revoked, a broker that stops
 //! ```
 //!
-//! It is the task that has what is observed, not the body: who does not read does not keep it when an alarm ends it.
+//! The task holds what is observed, not the body: a reader that does not read does not keep it when an alarm ends it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -175,7 +175,7 @@ fn alarm(alarms: Alarms) -> Option<&'static str> {
 
 impl Observer {
     /// Takes a place. There is none while an alarm is on: then the broker has other things to do. The session ends when the server does,
-    /// which `stage` tells; or when it is ended by its `name`.
+    /// which `stage` reports; or when it is ended by its `name`.
     pub(crate) fn new(
         watched: Watched,
         places: &Places,
@@ -219,7 +219,7 @@ impl Observer {
                         return;
                     }
                     if is_silent {
-                        // Nothing to say, which tells whether the reader is there. What has no room is not needed for that.
+                        // An empty line shows whether the reader is there. One for which there is no room is not needed for that.
                         drop(pieces.try_send(Bytes::from_static(b"\n")));
                     }
                     is_silent = true;

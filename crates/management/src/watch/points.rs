@@ -57,7 +57,7 @@ pub(crate) fn path_of(parts: &Parts, route: &'static Route) -> Box<str> {
     if has_secret { route.path.into() } else { parts.uri.path().into() }
 }
 
-/// What a request asks for: the arguments of its path, who asks, and the parameters that the operation knows. No other ones: there are
+/// What a request asks for: the arguments of its path, its user, and the parameters that the operation knows. No other ones: there are
 /// clients that put secrets there.
 pub(crate) fn arguments_of(parts: &Parts, found: &RouteMatch) -> impl FnOnce(&mut Arguments) + use<> {
     let user = match Credentials::of(&parts.headers) {

@@ -19,7 +19,7 @@ const DIR_NAME: &str = "flight-recordings";
 const FILE_ENDING: &str = ".json";
 /// How often it is looked whether there is a reason to save.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
-/// Two recordings that the recorder saves by itself are at least so far apart: what one has, the next would have again.
+/// Two recordings that the recorder saves without being asked are at least so far apart: what one has, the next would have again.
 const SAVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The flight recorder of a node.

@@ -14,9 +14,9 @@
 //! - **An upstream that refuses one vhost is well.** It gets no upstream connections of that vhost for a while, as if it had failed for
 //!   that vhost alone; the others' upstream connections stay.
 //! - **An upstream that drains gets no new upstream connection.** The old ones stay, counted; an operator that restarts brokers drains one,
-//!   waits until it has none, and goes on.
-//! - **Options change under way.** Upstreams are known by their names, their addresses and the way they are spoken to; one that is gone
-//!   from the options drains and is then forgotten. A name that has another address, or way, is another upstream, and only what operators
+//!   waits until it has none, and restarts it.
+//! - **Options change under way.** Upstreams are known by their names, their addresses and the way they are spoken to; one that the options
+//!   no longer have drains and is then forgotten. A name that has another address, or way, is another upstream, and only what operators
 //!   said of the name holds for it.
 //!
 //! Not here: names of hosts and their addresses, and what a check consists of.
@@ -90,7 +90,7 @@ impl Balance {
     }
 
     /// Sets what operators have changed, or nothing if it cannot be taken. Upstreams that keep their name, address and way keep all that is
-    /// known of them; those that are gone drain, and are forgotten after their last upstream connection.
+    /// known of them; those that are no longer there drain, and are forgotten after their last upstream connection.
     pub fn set_options(&mut self, mut options: Options, now_ms: u64) -> Result<(), OptionsError> {
         options.check()?;
         let mut before = mem::take(&mut self.upstreams);
@@ -174,7 +174,7 @@ impl Balance {
         })
     }
 
-    /// What is being dialled is not wanted any more. This says nothing about the upstream.
+    /// The connection that is being dialled is no longer wanted. This says nothing about the upstream.
     pub fn abandoned(&mut self, id: UpstreamId, vhost: Option<&str>, now_ms: u64) {
         self.change(id, |upstream, _| {
             upstream.counters.abandoned += 1;

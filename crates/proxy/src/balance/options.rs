@@ -11,7 +11,7 @@ pub struct UpstreamOptions {
     /// Where it is, for those that dial and those that look. Another address under the same name is another broker: what is known
     /// of the old one says nothing about it, and its upstream connections are left.
     pub address: String,
-    /// How it is spoken to. What was agreed on in another way is not what operators want any more: as with another address.
+    /// How it is spoken to. What was agreed on in another way is no longer what operators want: as with another address.
     pub transport: Transport,
     /// Its share of new upstream connections, beside the others' shares. One of 0 is dialled only where no other can be.
     pub weight: u32,
@@ -81,7 +81,7 @@ pub enum OptionsError {
     /// An upstream's name is empty.
     #[error("an upstream has no name")]
     NoName,
-    /// It could not be told which is which.
+    /// The two could not be distinguished.
     #[error("two upstreams have the name '{0}': names must be unique")]
     SameName(String),
     /// A circuit would be open before anything has failed.

@@ -5,7 +5,7 @@ use super::{Balance, State, UpstreamId};
 
 impl Balance {
     /// Whether an upstream connection of this vhost is where no other one of it would be dialled, whatever happens: its upstream drains, is
-    /// gone from the options, or leaves the vhost to others now. `None` for an upstream connection whose vhost is not known yet.
+    /// no longer in the options, or leaves the vhost to others now. `None` for an upstream connection whose vhost is not known yet.
     #[must_use]
     pub(crate) fn should_drain(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
         if self.state_of(id).is_none_or(|state| state == State::Draining) {

@@ -501,7 +501,7 @@ fn connections_of_a_vhost_that_others_serve_now_are_left() {
     check(&balance, Some("x"), [true, true]);
     check(&balance, None, [false, true]);
     balance.set_options(options(&[upstream("a", 1, &["z"]), upstream("b", 1, &["x"])]), 0).unwrap();
-    // No upstream serves it any more: the clients that are there may stay.
+    // No upstream serves it any longer: connected clients may stay.
     check(&balance, Some("y"), [false, true]);
 }
 

@@ -70,7 +70,7 @@ const LISTENER_DEFAULT: &str = "localhost:5673";
 #[derive(Debug)]
 pub(super) struct Assembly<'a> {
     pub(super) values: &'a mut Values,
-    /// Where HTTP listens, as far as AMQProxy's settings say: an address goes with the clients' until the key itself is set.
+    /// Where HTTP listens, as far as AMQProxy's settings say: its address is the clients' until the key itself is set.
     http: Option<String>,
     pub(super) warnings: Vec<Warning>,
 }

@@ -64,7 +64,7 @@ impl Config {
     /// Nothing changes where the two do not fit together.
     pub fn reloaded(&self, newer: &Config) -> Result<(Config, Vec<Warning>), ConfigError> {
         let (values, warnings) = self.values.reloaded(&newer.values);
-        let (config, _) = settings::build(values)?; // what else there is to warn of was told when `newer` was read
+        let (config, _) = settings::build(values)?; // other warnings were logged when `newer` was read
         Ok((config, warnings))
     }
 

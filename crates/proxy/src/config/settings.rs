@@ -44,13 +44,13 @@ pub struct Config {
     pub connect_timeout: Duration,
     /// Which upstream gets a line, and which is left alone. Without its upstreams: these are in `upstreams`.
     pub balance: balance::Options,
-    /// What the switchboard is told. Its limits are those of the whole proxy, which its threads share.
+    /// The switchboard's options. Its limits are those of the whole proxy, which its threads share.
     pub switchboard: switchboard::Options,
     /// Which clients may come in.
     pub guard: guard::Options,
     /// What is kept while an upstream is away; None: nothing is.
     pub spool: Option<spool::Options>,
-    /// How long clients are waited for once they are told to close; None: for ever.
+    /// How long clients are waited for once they are asked to close; None: for ever.
     pub term_timeout: Option<Duration>,
     /// How long clients are waited for before that.
     pub term_client_close_timeout: Duration,

@@ -155,7 +155,7 @@ impl UpstreamSettings<'_> {
         self.values.below(&own).map(|(.., origin)| origin.clone()).next()
     }
 
-    /// What is to be said when it goes: it is in a file, whose author may expect it to be there.
+    /// The warning when it is replaced: it is in a file, whose author may expect it to be there.
     fn replaced_by(&self, stronger: &Origin) -> Option<Warning> {
         let origin = self.first().filter(|origin| matches!(origin, Origin::File { .. }))?;
         let text = format!("upstream '{}' has no effect: those of {stronger} replace it", self.name);

@@ -39,7 +39,7 @@ impl Bucket {
         }
     }
 
-    /// There is no debt any more.
+    /// Forgives the debt.
     pub(super) fn forgive(&mut self, rate: Rate) {
         self.taken_parts = self.taken_parts.min(size_parts(rate));
     }

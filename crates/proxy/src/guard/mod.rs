@@ -12,7 +12,7 @@
 //! - **A refusal costs those that behave nothing.** A client that is refused for what it did itself takes none of the others' tokens.
 //! - **Bytes are a debt.** They have been read when they are counted, so they are let through, and nothing more is read until the debt is
 //!   paid. So a message may be longer than a burst.
-//! - **Alarm-only** lets everything through, counts what would not have come in, and says so.
+//! - **Alarm-only** lets everything through, counts what would have been refused, and reports it.
 //! - **Nothing is remembered in vain:** a user or an address without a connection is forgotten as soon as that makes no difference.
 //!
 //! Not here: connections to upstreams, which pools count, and what is refused for other reasons than too much.
@@ -151,7 +151,7 @@ impl Guard {
         Ok(())
     }
 
-    /// A connection that had arrived is gone; of this user, if one had logged in.
+    /// A connection that had arrived is closed; of this user, if one had logged in.
     pub fn leave(&mut self, address: Option<IpAddr>, user: Option<&str>, now_ms: u64) {
         debug_assert!(self.connection_count > 0, "a client left that was not there");
         self.connection_count = self.connection_count.saturating_sub(1);

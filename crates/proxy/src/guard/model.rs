@@ -111,7 +111,7 @@ impl FrameOutcome {
         self.0.push((now_ms, count * 1000 - excess));
     }
 
-    /// Whether nothing of it matters any more.
+    /// Whether it can be forgotten.
     fn is_over(&self, rate: Rate, now_ms: u64) -> bool {
         let of_stretch = |at: usize| {
             let sum: u64 = self.0[at..].iter().map(|(_, parts)| parts).sum();
@@ -311,7 +311,7 @@ proptest! {
             world.run(step);
         }
         world.take_alarms();
-        // What is not told yet was reached within a second after the last alarm of its limit.
+        // A limit that is not reported yet was reached within a second after its last alarm.
         let is_fresh = |(limit, at_ms): &&(Limit, u64)| {
             let last = world.alarm_times.iter().rfind(|(of, _)| of == limit);
             let (_, last_ms) = last.expect("a limit that was reached was told");

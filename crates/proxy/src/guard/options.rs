@@ -12,7 +12,7 @@ pub struct Rate {
 /// All that operators set here. Where a number is 0 there is no such limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Whether nothing is refused, only counted and told.
+    /// Whether nothing is refused, only counted and reported.
     pub is_alarm_only: bool,
     /// Connections in all.
     pub connection_max: u64,

@@ -1,4 +1,4 @@
-//! What the proxy's threads are told, and what they answer.
+//! The commands to the proxy's threads, and their answers.
 
 use tokio::sync::oneshot;
 

@@ -4,7 +4,7 @@
 //!  worker      one thread: a switchboard and the tasks of its sockets
 //!  sockets     one task for each socket, client or upstream connection
 //!  upstreams   the brokers behind, shared by all threads: health, choice, dialling
-//!  command     what threads are told
+//!  command     orders to threads
 //!  shares      what each thread has of what is limited for all
 //!  operations  the HTTP API: health, metrics, pools, draining
 //!  gate        which clients may come in, asked by all threads
@@ -47,16 +47,16 @@ use crate::guard;
 use crate::spool::{self, Spool};
 use crate::switchboard::{Options, Refusal, Report};
 
-/// How often the guard forgets clients that are gone, and tells what it refused.
+/// How often the guard forgets disconnected clients, and reports what it refused.
 const GUARD_TICK: Duration = Duration::from_secs(1);
 
-/// How often a stop looks whether clients and upstream connections are gone.
+/// How often a stop looks whether all clients and upstream connections are closed.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long what is being sent on may wait for its confirms at a stop.
 const FORWARD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long upstream connections may wait for their confirms when all clients are gone.
+/// How long upstream connections may wait for their confirms when all clients have disconnected.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why the proxy does not start.
@@ -160,7 +160,7 @@ impl Service {
         self.handle.tell(|| Command::StopListening);
     }
 
-    /// Waits until all clients have gone by themselves, or for so long; `None` for as long as it takes.
+    /// Waits until all clients have disconnected, or for so long; `None` for as long as it takes.
     pub async fn wait_for_clients(&self, timeout: Option<Duration>) {
         let until = timeout.map(|timeout| Instant::now() + timeout);
         while until.is_none_or(|until| Instant::now() < until) && self.handle.client_count().await > 0 {
@@ -189,7 +189,7 @@ impl Service {
         }
     }
 
-    /// Ends, whatever is under way. Says how much of it clients were told nothing of.
+    /// Ends, whatever is under way. Logs how many publishes were not confirmed.
     pub async fn stop(mut self) {
         let count = self.handle.unconfirmed_count().await;
         if count > 0 {
@@ -209,7 +209,7 @@ impl Service {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
         if let Some(spool) = self.handle.spool {
-            // What failed is told; what was kept is read again by the next start.
+            // A failure is logged; what was kept is read again by the next start.
             match tokio::task::spawn_blocking(move || spool.close()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => tracing::error!(%error, "the spool was not closed cleanly"),
@@ -232,7 +232,7 @@ impl Handle {
         self.gate.configure(guard);
         for (number, commands) in self.workers.iter().enumerate() {
             let share = shares::share(options, number, self.workers.len());
-            // A thread that has ended is told nothing.
+            // A thread that has ended gets no command.
             let _ = commands.send(Command::Configure(Box::new(share)));
         }
         Ok(())
@@ -288,7 +288,7 @@ impl Handle {
         (!is_kept && !self.upstreams.is_any_up()).then_some("no upstream is up")
     }
 
-    /// Nothing new goes to this upstream, and clients that have nothing under way there leave it. Whether there is one of this name.
+    /// Nothing new is sent to this upstream, and clients that have nothing under way there leave it. Whether there is one of this name.
     pub fn drain(&self, name: &str) -> bool {
         self.upstreams.drain(name, true).is_some()
     }
@@ -310,7 +310,7 @@ impl Handle {
 
     fn tell(&self, command: impl Fn() -> Command) {
         for commands in &self.workers {
-            // A thread that has ended is told nothing.
+            // A thread that has ended gets no command.
             let _ = commands.send(command());
         }
     }

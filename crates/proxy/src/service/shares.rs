@@ -9,7 +9,7 @@ pub(crate) fn thread_count(wanted: usize, options: &Options) -> usize {
     wanted.min(upstream_connection_max).max(1)
 }
 
-/// What the thread of this number, of so many, goes by. Together they have what is set, but each at least one.
+/// The limits of the thread of this number, of so many. Together they have what is set, but each at least one.
 pub(crate) fn share(options: &Options, number: usize, thread_count: usize) -> Options {
     let share = |limit: usize| (limit / thread_count + usize::from(number < limit % thread_count)).max(1);
     Options {

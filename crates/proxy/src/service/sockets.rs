@@ -1,4 +1,4 @@
-//! One task for each socket: what comes goes into the switchboard, what it wants said goes out.
+//! One task for each socket: it hands what it reads to the switchboard, and writes what the switchboard wants said.
 
 use std::future::poll_fn;
 use std::io;
@@ -86,7 +86,7 @@ fn poll_carry(
             {
                 return Poll::Ready(Ok(()));
             }
-            // A peer that takes nothing any more is not waited for long, nor one that goes on talking.
+            // A peer that no longer reads is not waited for long, nor one that keeps writing.
             let timeout = ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(END_TIMEOUT)));
             return timeout.as_mut().poll(cx).map(|()| match is_ended {
                 true => Ok(()),

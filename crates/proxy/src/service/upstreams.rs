@@ -203,7 +203,7 @@ impl Upstreams {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// The `server-properties` that clients are told. Waits for a moment until an upstream has told its own.
+    /// The `server-properties` that clients get. Waits for a moment until an upstream has sent its own.
     pub(crate) async fn server(&self) -> Option<Arc<TableBuf>> {
         let mut server = self.server.subscribe();
         let known = tokio::time::timeout(GREETING_TIMEOUT, server.wait_for(Option::is_some)).await;
@@ -215,8 +215,8 @@ impl Upstreams {
         self.started_at.elapsed().as_millis() as u64
     }
 
-    /// Connects to an upstream of this vhost. Goes on until there is one, or for so long; then says what went wrong last. `on_failure` is
-    /// told what goes wrong meanwhile.
+    /// Connects to an upstream of this vhost. Tries until there is one, or for so long; then returns what went wrong last. `on_failure`
+    /// gets each failure meanwhile.
     pub(crate) async fn dial(
         &self,
         vhost: Option<&str>,
@@ -331,7 +331,7 @@ impl Upstreams {
         self.state.lock().balance.lost(id);
     }
 
-    /// Nothing new goes to this upstream (or does again). Says whether there is one of this name.
+    /// Nothing new is sent to this upstream (or is again). Returns whether there is one of this name.
     pub(crate) fn drain(&self, name: &str, is_draining: bool) -> Option<UpstreamId> {
         let mut state = self.state.lock();
         let id = state.balance.id_of(name)?;
@@ -344,7 +344,7 @@ impl Upstreams {
         Some(id)
     }
 
-    /// Whether an upstream connection of this vhost (`None`: not known yet) is to be left: its upstream drains, is gone from the
+    /// Whether an upstream connection of this vhost (`None`: not known yet) is to be left: its upstream drains, is no longer in the
     /// configuration, or leaves the vhost to others now.
     pub(crate) fn should_drain(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
         self.state.lock().balance.should_drain(id, vhost)

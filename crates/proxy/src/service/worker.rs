@@ -25,7 +25,7 @@ use crate::balance::UpstreamId;
 use crate::spool::Spool;
 use crate::switchboard::{ClientId, Effect, Options, Refusal, Switchboard, UpstreamConnectionId};
 
-/// How often the switchboard is told what time it is.
+/// How often the switchboard gets the time.
 const TICK: Duration = Duration::from_millis(500);
 
 /// What one read takes at most. All sockets of a thread are read into the same place.
@@ -53,11 +53,11 @@ pub(crate) struct Worker {
     /// How long a client may take to say what comes before TLS.
     handshake_timeout: Cell<Duration>,
     spool: Option<Arc<Spool>>,
-    /// Whether clients have been told that all ends: one that comes now comes too late.
+    /// Whether clients have been asked to close because all ends: one that comes now comes too late.
     has_closed: Cell<bool>,
 }
 
-/// A switchboard in which a task panicked knows nothing for sure any more: the process ends, as a broker's does.
+/// A switchboard in which a task panicked no longer knows anything for sure: the process ends, as a broker's does.
 struct Whole;
 
 impl Drop for Whole {
@@ -84,7 +84,7 @@ struct Lead {
     change_count: u64,
 }
 
-/// Runs until it is told to stop.
+/// Runs until it is ordered to stop.
 pub(crate) fn run(
     options: Options,
     acceptors: Vec<Acceptor>,
@@ -148,7 +148,7 @@ impl Worker {
                         board.close_connections(now_ms);
                     }),
                     Some(Command::Configure(options)) => self.configure(*options),
-                    // The client that asked may have gone.
+                    // The client that asked may have disconnected.
                     Some(Command::Report(answer)) => drop(answer.send(self.report())),
                 },
             }

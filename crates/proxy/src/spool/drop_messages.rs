@@ -44,7 +44,7 @@ impl First {
 /// Why the first message cannot be had now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotNow {
-    /// It is being read; [`Spool::changes`] tells when to ask again.
+    /// It is being read; [`Spool::changes`] signals when to ask again.
     Loading,
     /// The queue is being sent on.
     Sending,
@@ -107,7 +107,7 @@ impl Spool {
         let count = self.drop_from(state, id, leave);
         state.counters.dropped += count;
         if let Some(spool_queue) = state.spool_queues.get_mut(&id) {
-            // What was to blame is gone, perhaps.
+            // The publish that was to blame is deleted, perhaps.
             (spool_queue.rests_until_ms, spool_queue.failure_count, spool_queue.lost_count) = (0, 0, 0);
         }
         self.tell();

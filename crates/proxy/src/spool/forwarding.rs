@@ -1,7 +1,7 @@
-//! What of a queue is under way to an upstream, by the tags of the channel that it goes over.
+//! What of a queue is under way to an upstream, by the tags of the channel that carries it.
 //!
-//! A channel that the upstream closes says why, and not for which publish. So after a failure what was in doubt is sent one by one: what
-//! fails then is what is to blame.
+//! An upstream that closes a channel says why, and not for which publish. So after a failure what was in doubt is sent one by one: the
+//! publish that fails then is to blame.
 
 use amqp_client::Unconfirmed;
 use model::ids::QueueSeq;
@@ -26,7 +26,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// One in which as much as may be under way at once goes one by one first.
+    /// A window in which as much as may be under way at once is sent one by one first.
     pub(crate) fn careful() -> Self {
         Window { careful_count: SPOOL_WINDOW_COUNT, ..Self::default() }
     }
@@ -66,7 +66,7 @@ impl Window {
         let mut again: Vec<QueueSeq> = rest.map(|(seq, _)| seq).collect();
         self.len = 0;
         let culprit = if again.len() == 1 { again.pop() } else { None };
-        // What was sent one by one before goes on so, less the one to blame.
+        // Publishes that were sent one by one before still are, less the one to blame.
         let left = self.careful_count.saturating_sub(usize::from(culprit.is_some()));
         self.careful_count = left.max(again.len());
         Failure { culprit, again }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! - **A queue** is a queue of whole publishes, as their frames came. Those of one user and vhost, of all threads, are in the order in
-//!   which they were kept. While a queue has something, what comes for it goes behind.
+//!   which they were kept. While a queue has something, what comes for it is put behind.
 //! - **It is the broker's store** that keeps them: a kill of the process loses what came within some milliseconds, a power cut what came
 //!   within a fifth of a second, and memory stays flat however much there is.
 //! - **Secrets are never written.** What was kept is sent on with the secret by which an upstream has let in that user last; after a
@@ -96,7 +96,7 @@ pub struct Full;
 pub enum NextPublish {
     /// A publish: its frames.
     Publish(QueueSeq, Publish),
-    /// It is being read; [`Spool::changes`] tells when to ask again.
+    /// It is being read; [`Spool::changes`] signals when to ask again.
     Loading,
     /// Nothing that is not under way.
     Nothing,
@@ -123,7 +123,7 @@ pub struct Job {
     pub secret: Arc<[u8]>,
     /// Where to.
     pub vhost: Arc<str>,
-    /// Whether it has failed again and again: then it goes one by one, so that it is seen for what.
+    /// Whether it has failed again and again: then it is sent one by one, so that the one to blame is found.
     pub is_careful: bool,
 }
 
@@ -239,7 +239,7 @@ impl Spool {
         Arc::new(SpoolResidents(weak))
     }
 
-    /// Keeps nothing any more, and makes all that was kept last.
+    /// Stops keeping, and makes all that was kept last.
     pub fn close(&self) -> Result<(), CloseError> {
         // A publish that is being kept has been.
         let state = self.state.lock();
@@ -362,13 +362,13 @@ impl Spool {
         state.spool_queues.values().any(|spool_queue| spool_queue.is_claimable(now_ms, &state.logins))
     }
 
-    /// No queue is sent on any more; forwarders are to come to an end.
+    /// No queue is sent on any longer; forwarders are to end.
     pub(crate) fn stop_sending(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         self.tell();
     }
 
-    /// Whether nothing is to be sent on any more.
+    /// Whether forwarders are to end.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::SeqCst)

@@ -41,7 +41,7 @@ pub struct Report {
     pub len_max: u64,
     /// Bytes that were not handed to the operating system yet: a kill of the process would lose them.
     pub unwritten_len: u64,
-    /// Why nothing can be kept any more, if that is so.
+    /// Why nothing more can be kept, if that has failed.
     pub failure: Option<String>,
     /// What has happened.
     pub counters: Counters,

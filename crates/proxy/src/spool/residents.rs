@@ -1,4 +1,4 @@
-//! The store's questions about queues: what is still there, where it has gone, what was read.
+//! The store's questions about queues: what still exists, where it was moved, what was read.
 
 use std::sync::Weak;
 
@@ -10,14 +10,14 @@ use super::spool_queue::SpoolQueue;
 use super::stored_message::StoredMessage;
 use super::{Spool, State};
 
-/// Messages that are told their new places under one lock.
+/// Messages that get their new places under one lock.
 const RELOCATED_COUNT: usize = 4096;
 
 /// The spool, as its store knows it.
 pub(super) struct SpoolResidents(pub(super) Weak<Spool>);
 
 impl SpoolResidents {
-    /// Has something done with a queue. `None`: there is no such queue; what was to be told of it are these places.
+    /// Acts on a queue. `None`: it does not exist; the places are those of which it was to be notified.
     fn with_spool_queue(
         &self,
         id: QueueId,

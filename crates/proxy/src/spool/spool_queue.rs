@@ -73,7 +73,7 @@ impl SpoolQueue {
         Self::with(id, user.into(), vhost.into(), Queue::restore(Settings::default(), restored))
     }
 
-    /// Whether a forwarder could send on what is there.
+    /// Whether a forwarder could send on what is kept.
     pub(super) fn is_claimable(&self, now_ms: u64, logins: &Logins) -> bool {
         let is_free = !self.is_claimed && self.count() > 0 && self.rests_until_ms <= now_ms;
         is_free && logins.latest(&self.user, &self.vhost).is_some()
@@ -126,7 +126,7 @@ impl SpoolQueue {
         }
     }
 
-    /// Nothing is under way any more.
+    /// Puts all that is under way back.
     pub(super) fn put_back_all(&mut self) {
         let seqs: Vec<QueueSeq> = self.queue.unacked().map(|(seq, ..)| seq).collect();
         self.put_back(&seqs);
@@ -184,7 +184,7 @@ fn places(settled: &[(QueueSeq, StoredMessage)]) -> Vec<Place> {
 
 const KEY: &str = "shelf/";
 
-/// What the store is told of a queue: `spool_queue/ID`, and `| user's length u32 | user | vhost |`.
+/// The queue's definition in the store: `spool_queue/ID`, and `| user's length u32 | user | vhost |`.
 pub(super) fn definition(id: QueueId, user: &str, vhost: &str) -> (Vec<u8>, Vec<u8>) {
     let mut value = (user.len() as u32).to_le_bytes().to_vec();
     value.extend_from_slice(user.as_bytes());

@@ -229,7 +229,7 @@ fn while_the_disk_is_full_nothing_is_kept_and_what_was_kept_stays() {
     let mut changes = spool.changes();
     disk.set_faults(Faults { capacity: Some(disk.used()), ..Faults::default() });
     let mut kept = Vec::new();
-    // Memory is not full before the writer has told of the disk.
+    // Memory is not full before the writer has reported the disk's failure.
     while spool.report().failure.is_none() {
         let body = vec![kept.len() as u8; 100_000];
         match spool.keep("ann", "/", &[&body], 0) {
@@ -544,7 +544,7 @@ fn number_of(content: &[u8]) -> u64 {
     number
 }
 
-/// Lives one after the other on one disk: what was durable when one ended is there in the next, and what is there was not settled.
+/// Lives one after the other on one disk: what was durable when one ended exists in the next, and what exists was not settled.
 fn live(seed: u64) {
     let mut random = Random::new(seed);
     let disk = SimDisk::new(seed);

@@ -1,4 +1,4 @@
-//! What clients are told of alarms: that an upstream connection which they use takes no publishes.
+//! What clients are notified of in alarms: that an upstream connection which they use takes no publishes.
 
 use amqp::method::connection;
 
@@ -30,7 +30,7 @@ impl Switchboard {
     }
 }
 
-/// Why one of the upstream connections that a client uses takes no publishes, if that is so.
+/// Why one of the upstream connections that a client uses takes no publishes, if one does not.
 fn blocked_reason<'a>(client: &Client, connections: &'a UpstreamConnections) -> Option<&'a [u8]> {
     let leases = client.channels().filter_map(|channel| channel.lease().map(|(connection, _)| connection));
     let mut used = leases.chain(client.own().filter(|_| client.has_moved()));

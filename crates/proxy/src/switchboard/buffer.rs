@@ -6,7 +6,7 @@ const LEN_KEPT: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
-    /// What is before is gone already.
+    /// The bytes before it are taken already.
     start: usize,
 }
 
@@ -30,7 +30,7 @@ impl Buffer {
     /// Where to append.
     #[inline]
     pub(super) fn end(&mut self) -> &mut Vec<u8> {
-        // What is gone is moved over when it is most of it: each byte is moved once at most, on average.
+        // The rest is moved over the taken bytes when they are most of it: each byte is moved once at most, on average.
         if self.start > self.bytes.len() / 2 {
             self.bytes.drain(..self.start);
             self.start = 0;
@@ -38,7 +38,7 @@ impl Buffer {
         &mut self.bytes
     }
 
-    /// So much is gone.
+    /// Takes so many bytes off the front.
     pub(super) fn take(&mut self, len: usize) {
         self.start += len;
         if self.is_empty() {

@@ -13,7 +13,7 @@ use super::ids::UpstreamConnectionId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Open,
-    /// The client was told that it is closed; what comes until it has agreed is not looked at.
+    /// The client was notified that it is closed; what comes until it has agreed is not looked at.
     Closed,
     /// The client wants it closed; the upstream is to agree.
     Closing,
@@ -88,7 +88,7 @@ impl Channel {
         self.lease.take()
     }
 
-    /// The upstream has closed its channel. Gives how many bytes of a publish are forgotten for it, and whether its client is to be told.
+    /// The upstream has closed its channel. Gives how many bytes of a publish are forgotten, and whether its client is to be notified.
     pub(super) fn fail(&mut self) -> (usize, bool) {
         self.lease = None;
         self.unanswered.clear();
@@ -151,12 +151,12 @@ impl Channel {
         self.unanswered.pop_front().unwrap_or(true)
     }
 
-    /// What is to be said again where the channel goes.
+    /// Sets the prefetch that is repeated on the next upstream channel.
     pub(super) fn set_qos(&mut self, qos: basic::Qos) {
         self.qos = Some(qos);
     }
 
-    /// It goes to an upstream connection of its client's own. Gives what is to be said there after it was opened: whether it confirms, its
+    /// It moves to an upstream connection of its client's own. Gives what is to be said there after it was opened: whether it confirms, its
     /// prefetch, and a publish that is not whole yet.
     pub(super) fn reopen(&mut self) -> (bool, Option<basic::Qos>, Option<Content>) {
         self.swallowed = 1 + u32::from(self.qos.is_some());

@@ -105,8 +105,8 @@ impl Switchboard {
         }
     }
 
-    /// An upstream connection for calls that an alarm has stopped, since a client published there. What others publish meanwhile goes there
-    /// as well: one more upstream connection would be stopped for it, and with it all that only ask.
+    /// An upstream connection for calls that an alarm has stopped, since a client published there. What others publish meanwhile is sent
+    /// there as well: one more upstream connection would be stopped for it, and with it all that only ask.
     fn blocked_calls_connection(&mut self, pool: PoolId) -> Option<UpstreamConnectionId> {
         let (connections, limit) = (&self.connections, usize::from(self.options.upstream_channel_max));
         let pool = self.pools.pool(pool);
@@ -161,7 +161,7 @@ impl Switchboard {
         }
     }
 
-    /// A channel that is free, or a new one. None while as many wait for confirms of clients that have gone as are to.
+    /// A channel that is free, or a new one. None while enough channels wait for confirms of disconnected clients.
     fn find_channel(&mut self, pool: PoolId, kind: Kind) -> Option<(UpstreamConnectionId, u16)> {
         if self.parkable_count(pool, kind) == 0 {
             return None;
@@ -175,7 +175,7 @@ impl Switchboard {
         self.pools.pool(pool).lane(kind).pace().parked_max().saturating_sub(parked_count)
     }
 
-    /// Channels whose clients have gone, and that wait for their confirms.
+    /// Channels whose clients have disconnected, and that wait for their confirms.
     fn parked_count(&mut self, pool: PoolId, kind: Kind) -> usize {
         let connections = &self.connections;
         self.pools.pool(pool).lane(kind).connections().map(|id| connections[id].channels().parked_count()).sum()

@@ -28,7 +28,7 @@ const READ_AHEAD_LEN: usize = 64 * 1024;
 pub(super) enum Phase {
     Handshake(ServerHandshake),
     Running,
-    /// It was told to close; its answer is awaited.
+    /// It was asked to close; its answer is awaited.
     Closing {
         until_ms: u64,
     },
@@ -41,11 +41,11 @@ pub(super) enum Phase {
     Parting {
         until_ms: u64,
     },
-    /// It cannot be told that its login was refused, and is kept waiting.
+    /// It cannot be notified that its login was refused, and is kept waiting.
     Refused {
         until_ms: u64,
     },
-    /// Nothing is said any more but what waits to be written.
+    /// Nothing more is said but what waits to be written.
     Over,
 }
 
@@ -346,7 +346,7 @@ impl Client {
     }
 }
 
-/// What goes to it.
+/// The client's output.
 impl Client {
     #[inline]
     pub(super) fn output(&self) -> &Buffer {
@@ -375,7 +375,7 @@ impl Client {
         self.output.len() > CLIENT_OUTPUT_LEN_MAX
     }
 
-    /// Notes whether it is told that upstream connections of its take no publishes. Whether that is news.
+    /// Notes whether it is notified that upstream connections of its take no publishes. Whether that is news.
     pub(super) fn note_blocked(&mut self, is_blocked: bool) -> bool {
         std::mem::replace(&mut self.knows_blocked, is_blocked) != is_blocked
     }

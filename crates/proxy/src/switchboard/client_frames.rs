@@ -35,7 +35,7 @@ impl Switchboard {
                 None => break,
             }
         }
-        // A client that is gone has nothing more to say.
+        // A client that is over has nothing more to say.
         if self.clients[id].is_over() { bytes.len() } else { at }
     }
 
@@ -65,7 +65,7 @@ impl Switchboard {
                 }
             }
             Err(_) if matches!(client.phase(), Phase::Parting { .. }) => Some(bytes.len()),
-            // It was told, and cannot be understood any more.
+            // It was asked to close, and can no longer be understood.
             Err(_) if matches!(client.phase(), Phase::Closing { .. }) => {
                 self.end_client(id);
                 Some(bytes.len())
@@ -214,7 +214,7 @@ impl Switchboard {
         }
     }
 
-    /// A frame of a channel that the client was told is closed.
+    /// A frame of a channel of which the client was notified that it is closed.
     pub(super) fn closed_channel_frame(&mut self, id: ClientId, frame: &Frame<'_>) -> FrameOutcome {
         if frame.kind == FrameKind::Method {
             let client = &mut self.clients[id];

@@ -185,7 +185,7 @@ impl Switchboard {
         }
     }
 
-    /// An upstream connection that has checked a login and waits for a vhost goes on for a pool.
+    /// An upstream connection that has checked a login and waits for a vhost is opened for a pool.
     fn adopt_connection(&mut self, login: LoginId, pool_id: PoolId, usage: ConnectionUse) -> bool {
         let Some(connection_id) = self.pools.login(login).check().connection() else { return false };
         let vhost = self.pools.pool(pool_id).vhost().clone();

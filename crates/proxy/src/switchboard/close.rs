@@ -1,4 +1,4 @@
-//! How clients and upstream connections end, and which of the others are told.
+//! How clients and upstream connections end, and which of the others are notified.
 
 use amqp::method::connection;
 
@@ -55,8 +55,8 @@ impl Switchboard {
         self.effects.client_changed(id);
     }
 
-    /// The client closes its connection. Where it has an upstream connection of its own the upstream answers: what went with the connection
-    /// is gone then.
+    /// The client closes its connection. Where it has an upstream connection of its own the upstream answers: objects of the connection are
+    /// deleted then.
     pub(super) fn client_leaves(&mut self, id: ClientId) {
         let until_ms = self.now_ms + CLOSE_TIMEOUT_MS;
         let client = &mut self.clients[id];
@@ -68,7 +68,7 @@ impl Switchboard {
         self.part_from_client(id);
     }
 
-    /// A client's socket is gone.
+    /// A client's socket is closed.
     pub(super) fn forget_client(&mut self, id: ClientId) {
         self.release_client(id);
         self.part_from_connection(id);
@@ -86,7 +86,7 @@ impl Switchboard {
         }
     }
 
-    /// An upstream connection's socket is gone. Clients that had nothing on it that is lost go on over another one.
+    /// An upstream connection's socket is closed. Clients that had nothing on it that is lost continue over another one.
     pub(super) fn forget_connection(&mut self, id: UpstreamConnectionId, why: &str) {
         let now_ms = self.now_ms;
         let connection = &mut self.connections[id];
@@ -178,7 +178,7 @@ impl Switchboard {
         }
     }
 
-    /// The upstream connection under a client's channel is gone. If nothing was under way there, the channel has another one when it next
+    /// The upstream connection under a client's channel is closed. If nothing was under way there, the channel has another one when it next
     /// says something.
     fn lease_lost(
         &mut self,

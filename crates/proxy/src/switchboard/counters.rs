@@ -17,13 +17,13 @@ pub struct Counters {
     pub connections_lost: u64,
     /// Clients that got an upstream connection of their own.
     pub moved: u64,
-    /// Errors of publishes whose client had gone.
+    /// Errors of publishes whose client had disconnected.
     pub late_errors: u64,
     /// Mandatory messages that were returned after their client had disconnected.
     pub late_returns: u64,
-    /// Publishes refused by the upstream (`basic.nack`) whose client had gone.
+    /// Publishes refused by the upstream (`basic.nack`) whose client had disconnected.
     pub late_nacks: u64,
-    /// Publishes that were not confirmed when their connection was lost, or for very long, and whose client had gone.
+    /// Publishes that were not confirmed when their connection was lost, or for very long, and whose client had disconnected.
     pub late_losses: u64,
     /// Logins that upstreams refused.
     pub logins_refused: u64,

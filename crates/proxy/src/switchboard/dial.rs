@@ -29,7 +29,7 @@ impl Switchboard {
         self.pools.pool(pool_id).lane(kind).set_opening(connection);
     }
 
-    /// Makes room for an upstream connection that a client needs, where there may be no more: one that no client uses goes, but none of a
+    /// Makes room for an upstream connection that a client needs, where there may be no more: closes one that no client uses, but none of a
     /// pool that can use what it has.
     pub(super) fn close_unused_connection(&mut self, kept: Option<PoolId>) {
         let is_unused = |connection: &UpstreamConnection| {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::{ClientId, Refusal, Switchboard, UpstreamConnectionId};
 
 impl Switchboard {
-    /// No client gets a channel on this upstream connection any more, and those that have nothing under way there go elsewhere. It is
+    /// No more clients get a channel on this upstream connection, and those that have nothing under way there move elsewhere. It is
     /// closed when no client is left. A client's own upstream connection stays until the client leaves.
     pub fn drain_connection(&mut self, id: UpstreamConnectionId, now_ms: u64) {
         self.now_ms = now_ms;

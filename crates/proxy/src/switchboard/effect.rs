@@ -34,7 +34,7 @@ pub enum Effect {
 /// What an operator may want to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// A publish failed after its client had gone, or had its channel closed.
+    /// A publish failed after its client had disconnected, or had its channel closed.
     LateError {
         /// The user that had logged in.
         user: String,
@@ -45,7 +45,7 @@ pub enum Notice {
         /// The upstream's words.
         text: String,
     },
-    /// A mandatory message came back after its client had gone.
+    /// A mandatory message came back after its client had disconnected.
     LateReturn {
         /// The user that had logged in.
         user: String,
@@ -54,7 +54,7 @@ pub enum Notice {
         /// The upstream's words.
         text: String,
     },
-    /// A connection to an upstream was lost with publishes that were not confirmed, of clients that had gone.
+    /// A connection to an upstream was lost with publishes that were not confirmed, of disconnected clients.
     LateLoss {
         /// The user that had logged in.
         user: String,
@@ -63,7 +63,7 @@ pub enum Notice {
         /// How many.
         count: usize,
     },
-    /// Publishes of clients that had gone were not confirmed for so long that their confirms are not waited for any more.
+    /// Publishes of disconnected clients were not confirmed for so long that their confirms are no longer waited for.
     Unconfirmed {
         /// The user that had logged in.
         user: String,
@@ -83,7 +83,7 @@ pub enum Notice {
     GaveUp {
         /// The user that had logged in, or wanted to.
         user: String,
-        /// What was told to those that understand it.
+        /// The text that the clients got that understand it.
         text: String,
         /// How many they were.
         count: usize,

@@ -21,7 +21,7 @@ pub(super) struct Lane {
     opening: Option<UpstreamConnectionId>,
     /// Upstream connections that are open.
     connections: Vec<UpstreamConnectionId>,
-    /// How many channels are to wait for the confirms of clients that have gone.
+    /// How many channels are to wait for the confirms of disconnected clients.
     pace: Pace,
     /// Channels that the next client may have as they are: the last one that was used first.
     free: Vec<(UpstreamConnectionId, u16)>,

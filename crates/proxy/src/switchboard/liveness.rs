@@ -26,7 +26,7 @@ impl Liveness {
         now_ms >= self.heard_ms + silence_ms
     }
 
-    /// Whether a peer that expects something every `beat_ms` is to be told something now.
+    /// Whether a peer that expects something every `beat_ms` is to get something now.
     pub(super) fn is_beat_due(&self, beat_ms: u64, now_ms: u64) -> bool {
         now_ms >= self.said_ms + beat_ms / 2
     }

@@ -40,8 +40,8 @@ impl Login {
         &self.secret
     }
 
-    /// Whether its secret is a token (RFC 7519, 3.1): the user's name does not say then who it is, so what is published with one is not to
-    /// lie among what others publish under that name.
+    /// Whether its secret is a token (RFC 7519, 3.1): the user's name does not identify the user then, so what is published with one is not
+    /// to lie among what others publish under that name.
     pub(super) fn has_token(&self) -> bool {
         is_token(&self.secret)
     }

@@ -24,7 +24,7 @@ impl LoginCheck {
         self.take_waiters()
     }
 
-    /// An upstream does not accept the login any more.
+    /// An upstream no longer accepts the login.
     pub(super) fn revoke(&mut self) {
         self.accepted_ms = None;
     }

@@ -12,10 +12,10 @@
 //!   there yet (an upstream connection, a channel, room, quiet), it is left in the input, the client [waits](client::Waits), and whatever
 //!   brings what it waits for looks at the same frame again. So nothing has to be undone.
 //! - **Every channel of a shared upstream connection confirms.** The switchboard selects confirms itself, whether the client wants them or
-//!   not. A channel that has only published goes back to the pool when all is confirmed: whatever could still come of it has come. One that
+//!   not. A channel that has only published returns to the pool when all is confirmed: whatever could still come of it has come. One that
 //!   did anything else is closed first.
 //! - **Nothing is half sent.** A publish is written to a shared upstream connection when its last frame has come.
-//! - **What could close a shared upstream connection is answered here**, or goes over an upstream connection of the client's own and closes
+//! - **What could close a shared upstream connection is answered here**, or sent over an upstream connection of the client's own and closes
 //!   only that.
 
 mod alarms;
@@ -137,7 +137,7 @@ impl Switchboard {
         self.server.is_known()
     }
 
-    /// What an upstream says of itself, and clients are told from now on: libraries go by it.
+    /// What an upstream says of itself, and clients get from now on: libraries depend on it.
     pub(crate) fn set_server(&mut self, properties: &TableBuf) {
         self.server.learn(properties.as_table());
     }
@@ -322,8 +322,8 @@ impl Switchboard {
         }
     }
 
-    /// An upstream connection could not be dialled, or its socket is closed; `why` is told to those whom it concerns. Its id may be
-    /// another's from here on.
+    /// An upstream connection could not be dialled, or its socket is closed; the clients concerned get `why`. Its id may be another's from
+    /// here on.
     pub fn upstream_lost(&mut self, id: UpstreamConnectionId, why: &str, now_ms: u64) {
         self.now_ms = now_ms;
         self.forget_connection(id, why);

@@ -63,7 +63,7 @@ impl Switchboard {
         })
     }
 
-    /// A whole publish, which came in these parts, goes where it is to go.
+    /// Sends or keeps a whole publish, which came in these parts.
     #[inline]
     fn place_publish(&mut self, id: ClientId, number: u16, header_len: usize, parts: &[&[u8]]) -> FrameOutcome {
         if self.spool.is_there() {

@@ -59,7 +59,7 @@ pub struct UpstreamConnectionReport {
     pub is_for_publishes: bool,
     /// Whether it is open.
     pub is_open: bool,
-    /// Whether no client gets a channel on it any more.
+    /// Whether no more clients get a channel on it.
     pub is_draining: bool,
     /// Whether the upstream takes no publishes for now.
     pub is_blocked: bool,
@@ -67,7 +67,7 @@ pub struct UpstreamConnectionReport {
     pub channel_count: usize,
     /// Channels that a client uses.
     pub used_channel_count: usize,
-    /// Channels whose client has gone, and that wait for their confirms.
+    /// Channels whose client has disconnected, and that wait for their confirms.
     pub parked_channel_count: usize,
     /// Publishes that are not confirmed yet.
     pub unconfirmed_count: usize,

@@ -1,4 +1,4 @@
-//! What clients are told of the server (`server-properties`): what an upstream last said of itself, since libraries go by it.
+//! The `server-properties` that clients get: what an upstream last said of itself, since libraries depend on it.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ pub(super) struct ServerIdentity {
 }
 
 impl ServerIdentity {
-    /// Before any upstream has told its own.
+    /// Before any upstream has sent its own.
     pub(super) fn unknown() -> Self {
         let capabilities = server_capabilities();
         let properties = TableBuf::new()

@@ -55,7 +55,7 @@ impl<I: SlotId, T> Slots<I, T> {
         self.slab.iter().map(|(place, (generation, value))| (id_of(*generation, place), value))
     }
 
-    /// All ids at this moment, for work that may change what is there.
+    /// All ids at this moment, for work that may add or remove some.
     pub(super) fn ids(&self) -> Vec<I> {
         self.iter().map(|(id, _)| id).collect()
     }

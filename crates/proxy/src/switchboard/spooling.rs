@@ -1,8 +1,8 @@
 //! What publishers without confirms say while their upstream is away is kept, and sent on later by a forwarder.
 //!
 //! An upstream is away from a pool when a client has waited for an upstream connection for a moment and there is none. While something is
-//! kept for a pool's user and vhost, what its publishers say goes behind it; when little is left and it is being sent on, they wait for the
-//! end, so that there is one. A channel on which something was kept says nothing else upstream before that is sent on.
+//! kept for a pool's user and vhost, what its publishers say is put behind it; when little is left and it is being sent on, they wait for
+//! the end, so that there is one. A channel on which something was kept says nothing else upstream before that is sent on.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::wait::Waits;
 use super::{ClientId, Switchboard};
 use crate::spool::{Backlog, Spool};
 
-/// Where a publish goes.
+/// Where a publish is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PublishRoute {
     /// Over an upstream connection.
@@ -51,7 +51,7 @@ impl Switchboard {
         }
     }
 
-    /// Which way a whole publish of a client's channel goes.
+    /// Where a whole publish of a client's channel is sent.
     pub(super) fn way(&mut self, id: ClientId, number: u16) -> PublishRoute {
         let Some(spool) = self.spool.get() else { return PublishRoute::UpstreamConnection };
         let client = &self.clients[id];
@@ -67,7 +67,7 @@ impl Switchboard {
         if pool.is_unheld_at(filled_count) && (!is_away || has_lease) {
             return PublishRoute::UpstreamConnection;
         }
-        // A user that upstreams do not let in any more is to hear of it.
+        // A user that upstreams no longer let in is to hear of it.
         let is_let_in = pool.is_away() || pool.check().accepted_ms().is_some();
         let is_token = login.has_token();
         let held = spool.holds(login.user(), pool.vhost(), self.now_ms);

@@ -47,7 +47,7 @@ impl Switchboard {
         };
         let is_in_alarm = waits == Waits::Quiet && self.is_blocked(id);
         let client = &mut self.clients[id];
-        // An alarm may take its time, and so may then what has waited for its end. A client that has gone holds a place for what it said,
+        // An alarm may take its time, and so may then what has waited for its end. A disconnected client holds a place for what it said,
         // though not for ever.
         let is_patient = is_in_alarm || matches!(waits, Waits::Room | Waits::Answer | Waits::Nothing);
         if is_patient && !client.has_ended() && client.is_running() {
@@ -197,13 +197,13 @@ impl Switchboard {
         let connection = &mut self.connections[id];
         connection.give_up(fault.map(Cow::Borrowed));
         if fault.is_some() {
-            // The upstream is not there, and cannot be told.
+            // The upstream is not there, and cannot be notified.
             connection.output_mut().clear();
         }
         self.effects.upstream_changed(id);
     }
 
-    /// Closes a shared upstream connection that no client has used for long, or that none is to use any more.
+    /// Closes a shared upstream connection that no client has used for long, or that none is to use.
     pub(super) fn close_idle_connection(&mut self, id: UpstreamConnectionId) {
         let now_ms = self.now_ms;
         let connection = &self.connections[id];
@@ -225,7 +225,7 @@ impl Switchboard {
         }
     }
 
-    /// Channels whose clients have gone and whose publishes the upstream does not confirm are closed: the pool would be full of them.
+    /// Closes channels whose clients have disconnected and whose publishes the upstream does not confirm: the pool would be full of them.
     fn close_parked_channels(&mut self, id: UpstreamConnectionId) {
         let now_ms = self.now_ms;
         let connection = &self.connections[id];
@@ -283,7 +283,7 @@ impl Switchboard {
         }
     }
 
-    /// Forgets clients that have gone while they waited.
+    /// Forgets clients that have disconnected while they waited.
     fn forget_waiters(&mut self) {
         let clients = &self.clients;
         let is_there = |id: &ClientId| clients.get(*id).is_some_and(|client| client.waits() != Waits::Nothing);

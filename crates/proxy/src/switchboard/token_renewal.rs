@@ -1,7 +1,7 @@
 //! A newer token for a client on shared upstream connections (`connection.update-secret`).
 //!
-//! The client goes on in the pool of the newer one, as if it had come with it: what is asked of upstreams from now on is asked with that,
-//! and a token that is over concerns no client any more. What RabbitMQ says where it does not take the newer one is said here, too.
+//! The client moves to the pool of the newer one, as if it had come with it: what is asked of upstreams from now on is asked with that, and
+//! an expired token no longer concerns a client. What RabbitMQ says where it does not take the newer one is said here, too.
 
 use amqp::ReplyCode;
 use amqp::method::connection;

@@ -12,7 +12,7 @@ pub(super) struct UpstreamChannel {
     owner: Option<(ClientId, u16)>,
     /// Nothing was done on it but publishing.
     is_clean: bool,
-    /// It was told to close; the upstream's answer is awaited.
+    /// It was asked to close; the upstream's answer is awaited.
     is_closing: bool,
     /// Publishes that are not confirmed yet, by the upstream's tags.
     unconfirmed: Unconfirmed<()>,
@@ -22,7 +22,7 @@ pub(super) struct UpstreamChannel {
     published_ms: u64,
     /// Whether a client had it before.
     was_used: bool,
-    /// Whether its client has gone, and the pool waits for its confirms to give it to the next one.
+    /// Whether its client has disconnected, and the pool waits for its confirms to give it to the next one.
     is_parked: bool,
     /// A content that is coming from the upstream.
     incoming: Option<IncomingContent>,
@@ -61,7 +61,7 @@ impl UpstreamChannel {
         self.owner
     }
 
-    /// Whether its clients have been gone for so long.
+    /// Whether it has had no client for so long.
     pub(super) fn is_left_for(&self, left_ms: u64, now_ms: u64) -> bool {
         now_ms >= self.ownerless_since_ms + left_ms
     }
@@ -118,7 +118,7 @@ impl UpstreamChannel {
         (count, is_last.then(|| now_ms.saturating_sub(self.published_ms)))
     }
 
-    /// What was not confirmed up to now is not waited for any more.
+    /// Confirms of what was published up to now are no longer waited for.
     pub(super) fn forget_unconfirmed(&mut self) {
         self.unconfirmed = Unconfirmed::new();
     }
@@ -251,7 +251,7 @@ impl UpstreamChannels {
         self.get(number)
     }
 
-    /// It is told to close.
+    /// The upstream is asked to close it.
     pub(super) fn begin_close(&mut self, number: u16) -> bool {
         self.unpark(number);
         match self.get_mut(number) {
@@ -276,7 +276,7 @@ impl UpstreamChannels {
         }
     }
 
-    /// One's client has gone before all was confirmed.
+    /// A channel's client has disconnected before all was confirmed.
     pub(super) fn park(&mut self, number: u16) {
         if let Some(channel) = self.get_mut(number)
             && !std::mem::replace(&mut channel.is_parked, true)

@@ -42,11 +42,11 @@ pub(super) enum UpstreamPhase {
     /// Connected, and not open yet. Logged in, it may wait for a vhost.
     Handshake(ClientHandshake),
     Running,
-    /// It was told to close; the upstream's answer is awaited.
+    /// It was asked to close; the upstream's answer is awaited.
     Closing {
         until_ms: u64,
     },
-    /// Nothing is said any more but what waits to be written.
+    /// Nothing more is said but what waits to be written.
     Over,
 }
 
@@ -64,16 +64,16 @@ pub(super) struct UpstreamConnection {
     channels: UpstreamChannels,
     /// Clients that wait for room.
     waiters: Vec<ClientId>,
-    /// Why the upstream publishes nothing, if it says so.
+    /// Why the upstream takes no publishes, if it has reported that.
     blocked: Option<Box<[u8]>>,
     /// Whether its handshake was done.
     has_opened: bool,
     ending: Ending,
     /// Whether the upstream wants to know the client that something is done for.
     takes_names: bool,
-    /// No client gets a channel on it any more.
+    /// No more clients get a channel on it.
     is_draining: bool,
-    /// It is left by all that share it, and may be replaced before it is gone.
+    /// All that share it leave it, and it may be replaced before it is closed.
     is_uncounted: bool,
     liveness: Liveness,
 }
@@ -141,12 +141,12 @@ impl UpstreamConnection {
         matches!(self.usage, ConnectionUse::Shared(..))
     }
 
-    /// Nothing is to be done over it any more: it is to be closed.
+    /// It has no more use: it is to be closed.
     pub(super) fn disown(&mut self) {
         self.usage = ConnectionUse::None;
     }
 
-    /// It has checked a login, and goes on into a vhost.
+    /// It has checked a login, and enters a vhost.
     pub(super) fn assign(&mut self, usage: ConnectionUse, vhost: Rc<str>) {
         self.usage = usage;
         self.vhost = Some(vhost);
@@ -204,7 +204,7 @@ impl UpstreamConnection {
         handshake.receive_method(method, self.output.end())
     }
 
-    /// Says who asks.
+    /// Logs in as this user.
     pub(super) fn log_in(&mut self, properties: Table<'_>, user: &str, secret: &[u8]) {
         if let UpstreamPhase::Handshake(handshake) = &mut self.phase {
             handshake.log_in(properties, b"PLAIN", &sasl::plain_response(user, secret), self.output.end());
@@ -297,7 +297,7 @@ impl UpstreamConnection {
         self.ending.is_vhost_refused
     }
 
-    /// No client gets a channel on it any more. Whether it counts no longer from now on.
+    /// No more clients get a channel on it. Returns whether it is counted no longer from now on.
     pub(super) fn drain(&mut self) -> bool {
         let is_first = !self.is_draining && self.is_shared();
         self.is_uncounted |= is_first;
@@ -314,7 +314,7 @@ impl UpstreamConnection {
     }
 }
 
-/// What goes over it.
+/// What is read and written.
 impl UpstreamConnection {
     pub(super) fn heard(&mut self, now_ms: u64) {
         self.liveness.heard(now_ms);
@@ -400,7 +400,7 @@ impl UpstreamConnection {
         self.agreed.frame_max
     }
 
-    /// Why the upstream publishes nothing, if it says so.
+    /// Why the upstream takes no publishes, if it has reported that.
     pub(super) fn blocked(&self) -> Option<&[u8]> {
         self.blocked.as_deref()
     }
@@ -468,7 +468,7 @@ impl UpstreamConnection {
         self.channels.iter().all(|there| there.unconfirmed_count() == 0)
     }
 
-    /// Whether no client uses it, and nothing of clients that have gone is under way.
+    /// Whether no client uses it, and nothing of disconnected clients is under way.
     pub(super) fn is_unused(&self) -> bool {
         self.channels.used_count() == 0 && self.is_confirmed()
     }

@@ -9,7 +9,7 @@ use super::upstream_connection::UpstreamConnection;
 #[derive(Debug)]
 pub(super) struct UpstreamConnections {
     connections: Slots<UpstreamConnectionId, UpstreamConnection>,
-    /// Upstream connections that may be replaced before they are gone.
+    /// Upstream connections that may be replaced before they are closed.
     uncounted: usize,
 }
 
@@ -28,7 +28,7 @@ impl UpstreamConnections {
         }
     }
 
-    /// No client gets a channel on this one any more, and it counts no longer.
+    /// No more clients get a channel on this one, and it counts no longer.
     pub(super) fn drain(&mut self, id: UpstreamConnectionId) {
         if self.connections[id].drain() {
             self.uncounted += 1;
@@ -58,7 +58,7 @@ impl UpstreamConnections {
         self.connections.iter()
     }
 
-    /// All ids at this moment, for work that may change what is there.
+    /// All ids at this moment, for work that may add or remove some.
     pub(super) fn ids(&self) -> Vec<UpstreamConnectionId> {
         self.connections.ids()
     }

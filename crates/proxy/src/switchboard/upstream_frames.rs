@@ -250,7 +250,7 @@ impl Switchboard {
         }
     }
 
-    /// A channel that no client has goes back to its pool, if nothing is under way on it.
+    /// Returns a channel that no client has to its pool, if nothing is under way on it.
     fn try_to_free(&mut self, id: UpstreamConnectionId, at: u16) {
         let connection = &mut self.connections[id];
         if let ConnectionUse::Shared(pool, kind) = connection.usage()
@@ -333,7 +333,7 @@ impl Switchboard {
         self.wake_if(client_id, |waits| matches!(waits, Waits::Quiet | Waits::Answer | Waits::Room));
     }
 
-    /// Something failed whose client has gone.
+    /// A publish failed whose client has disconnected.
     fn failed_late(&mut self, id: UpstreamConnectionId, refusal: &Refusal) {
         self.counters.late_errors += 1;
         let (user, vhost) = self.names(id);

@@ -143,7 +143,7 @@ impl Switchboard {
         }
     }
 
-    /// A client that waits for an upstream's word on it has it. `is_meant` tells it from one that waits for something else by now.
+    /// A client that waits for an upstream's word on it has it. `is_meant` distinguishes it from one that waits for something else by now.
     fn vouch(&mut self, id: ClientId, is_meant: impl Fn(&Client) -> bool) {
         if let Some(client) = self.clients.get_mut(id)
             && client.waits() == Waits::Login

@@ -1,4 +1,4 @@
-//! A broker that is played: strict about what may come over a connection, and slow to confirm unless it is told to.
+//! A broker that is played: strict about what may come over a connection, and slow to confirm unless a test has it confirm.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -63,7 +63,7 @@ pub(crate) struct BrokerConnection {
     refusal: Option<(u16, &'static str)>,
     /// A vhost that is down.
     down: Option<&'static str>,
-    /// Whether no password is right any more.
+    /// Whether every password is refused.
     is_unwelcoming: bool,
     pub(crate) frame_len_max: u32,
     pub(crate) channel_max: u16,
@@ -96,7 +96,7 @@ impl BrokerConnection {
         }
     }
 
-    /// One that confirms when it is told to.
+    /// One that confirms when a test has it confirm.
     pub(crate) fn hesitant() -> Self {
         BrokerConnection { confirms_at_once: false, ..Self::new() }
     }

@@ -157,7 +157,7 @@ struct Player {
     unsaid: Vec<u8>,
     is_leaving: bool,
     count: usize,
-    /// Newer tokens that it has not been told anything of.
+    /// Newer tokens to which it has had no answer.
     renewals: usize,
     joined_ms: u64,
 }
@@ -166,7 +166,7 @@ struct Play {
     world: World,
     players: Vec<Player>,
     joined: usize,
-    /// Bodies that brokers have had, of connections that are gone.
+    /// Bodies that brokers have had, of connections that are closed.
     arrived: BTreeSet<String>,
     /// The last of each client's channel that has arrived.
     last: BTreeMap<(String, u16), usize>,
@@ -365,7 +365,7 @@ impl Play {
         }
     }
 
-    /// Sends on so much of what was kept for one user, and says then that there is no connection any more, or that all was sent.
+    /// Sends on so much of what was kept for one user, and reports then that the connection is lost, or that all was sent.
     fn send_on(&mut self, count: usize, is_whole: bool) {
         let Some(spool) = self.spool.clone() else { return };
         let Some(job) = spool.claim(self.world.now_ms) else { return };
@@ -376,7 +376,7 @@ impl Play {
             let mut broker = BrokerConnection::with_channels(&[1, 2]);
             broker.receive(publish.frames());
             assert!(!broker.has_half_a_message() && broker.published.len() <= 1, "a publish that was kept is whole");
-            // What goes nowhere is refused.
+            // A publish to nowhere is refused.
             for message in &broker.published {
                 note_arrived(&message.routing_key, &message.body, &mut self.arrived, &mut self.last);
             }

@@ -1,4 +1,4 @@
-//! Clients who go, upstream connections that are lost, left or closed, and who is told.
+//! Clients that disconnect, upstream connections that are lost, left or closed, and which clients are notified.
 
 use amqp::method::{basic, queue};
 use proxy::switchboard::{Notice, Options};
@@ -164,7 +164,7 @@ fn who_always_has_something_under_way_leaves_a_draining_connection_too() {
     let connection = *world.brokers.keys().next().unwrap();
     world.board.drain_connection(connection, world.now_ms);
     world.settle();
-    // Another upstream connection is opened, for this one has no room any more.
+    // Another upstream connection is opened, for this one has no more room.
     world.publish(id, 1, "", "q", b"two");
     assert_eq!(world.brokers[&connection].published.len(), 2, "there was no other connection");
     world.publish(id, 1, "", "q", b"three");

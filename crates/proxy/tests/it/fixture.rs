@@ -1,4 +1,4 @@
-//! A switchboard, the brokers behind it and clients before it, and time that passes when a test says so.
+//! A switchboard, the brokers behind it and clients before it, and time that passes when a test has it pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -152,7 +152,7 @@ impl World {
         id
     }
 
-    /// Dialling goes on, and something was in the way.
+    /// Dialling continues, and something was in the way.
     pub(crate) fn last_error(&mut self, why: &str) {
         for connection in &self.wanted {
             self.board.dial_failed(*connection, why);

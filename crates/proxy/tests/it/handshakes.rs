@@ -1,4 +1,4 @@
-//! Which clients are let in, and which upstream says so.
+//! Which clients are let in, and which upstream decides that.
 
 use amqp::TableBuf;
 use amqp::frame::put_method;
@@ -113,7 +113,7 @@ fn who_waits_for_an_upstream_in_vain_is_told_why_and_so_is_the_log() {
     world.pass_ms(1_500);
     let text = "no upstream connection within 1.5 s: it is asleep".to_owned();
     for id in ids {
-        // A client that is not logged in yet is not told where upstreams are.
+        // A client that is not logged in yet does not learn where upstreams are.
         let told = "CONNECTION_FORCED - no upstream connection within 1.5 s: the proxy's log contains the reason";
         assert_eq!(world.heard(id), refused(320, told));
     }

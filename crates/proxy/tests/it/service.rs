@@ -185,7 +185,7 @@ async fn another_upstream_takes_over() {
     while service.handle().reports().await.iter().all(|report| report.counters.connections_lost == 0) {
         tokio::task::yield_now().await;
     }
-    // What it was connected to is gone, and it has nothing under way: it goes on where there is an upstream.
+    // The upstream it was connected to is lost, and it has nothing under way: it continues where there is an upstream.
     connection.publish(1, &Route::new(b"", b"q", false).unwrap(), &[0, 0], b"after");
     while second.bodies().is_empty() {
         connection.turn().await.unwrap();

@@ -8,7 +8,7 @@ use crate::fixture::{World, method, publisher};
 
 const UPSTREAM_WAIT_MS: u64 = 15_000;
 
-/// Brokers confirm when they are told to.
+/// Brokers confirm when a test has them confirm.
 fn hesitant_world(options: Options) -> World {
     let mut world = World::new(Options { upstream_heartbeat_s: 0, client_heartbeat_s: 0, ..options });
     world.new_broker = BrokerConnection::hesitant;
@@ -60,7 +60,7 @@ fn a_client_that_waited_for_confirms_has_the_whole_timeout_for_a_connection() {
     let mut world = hesitant_world(Options::default());
     let (id, connection) = waiting_client(&mut world);
     world.pass_ms(100_000);
-    // Its own upstream connection was open already, and goes.
+    // Its own upstream connection was open already, and is lost.
     let own = *world.brokers.keys().last().unwrap();
     world.is_reachable = false;
     world.cut(own);
@@ -102,7 +102,7 @@ fn stuck_connection(world: &mut World) -> (ClientId, UpstreamConnectionId) {
     (id, connection)
 }
 
-/// A client that has gone, and whose last words wait for room on this upstream connection.
+/// A disconnected client whose last words wait for room on this upstream connection.
 fn gone_client(world: &mut World) -> (ClientId, UpstreamConnectionId) {
     let (_, connection) = stuck_connection(world);
     let id = publisher(world);

@@ -34,7 +34,7 @@ fn command_line(given: &[&str]) -> CommandLine {
     }
 }
 
-/// What comes of a file, variables and words.
+/// What a file, variables and words are parsed to.
 fn parse(file: &str, env: &[(&str, &str)], given: &[&str]) -> Result<(Config, Vec<Warning>), ConfigError> {
     Config::parse(&[source(file)], &environment(env), &command_line(given))
 }

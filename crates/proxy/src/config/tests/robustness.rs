@@ -73,7 +73,7 @@ fn what_may_not_change_waits_for_a_restart() {
         (config.listeners[0].address.to_string(), config.switchboard.upstream_wait_ms),
         ("5673".to_owned(), 11_000)
     );
-    // What waits is told again as long as it waits.
+    // A change that waits for a restart is reported again as long as it waits.
     assert_eq!(config.reloaded(&of_file("proxy.worker_threads = 3")).unwrap().1.len(), 2);
 }
 

@@ -28,7 +28,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Seconds between heartbeats that are asked for.
 const HEARTBEAT_S: u16 = 10;
 
-/// Sends on what there is, until nothing is to be sent on any more.
+/// Sends on what is kept, until the spool stops.
 pub(super) async fn forward(spool: Arc<Spool>, upstreams: Arc<Upstreams>) {
     let mut changes = spool.changes();
     let mut jobs = JoinSet::new();

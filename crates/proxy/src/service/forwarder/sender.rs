@@ -16,7 +16,7 @@ use crate::switchboard::{put_frames, uncuttable_len};
 /// How long nothing may be confirmed of what was sent.
 const CONFIRM_TIMEOUT: Duration = Duration::from_millis(UNCONFIRMED_TIMEOUT_MS);
 
-/// How often at most the log tells what was refused.
+/// How often at most refused publishes are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The channel that is used.

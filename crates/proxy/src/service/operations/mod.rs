@@ -27,7 +27,7 @@ const JSON: &str = "application/json";
 /// What Prometheus asks for.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Connections at once: those who ask are few.
+/// Connections at once: few clients ask.
 const PLACES: ConnectionSlots = ConnectionSlots { count_max: 256, address_count_max: 64, when_full: WhenFull::Close };
 
 /// Answers for ever.

@@ -1,13 +1,13 @@
-//! How many channels of a lane may be *parked*: their clients have published and gone, and the upstream has not confirmed yet.
+//! How many channels of a lane may be *parked*: their clients have published and disconnected, and the upstream has not confirmed yet.
 //!
-//! A client that publishes and goes takes nothing back that would slow it down. An upstream that confirms less than comes would be given
-//! ever more channels, have them to look after as well, and fall behind further. So it is watched how long confirms take, one *turn* after
-//! the other:
+//! A client that publishes and disconnects takes nothing back that would slow it down. An upstream that confirms less than comes would be
+//! given ever more channels, have them to look after as well, and fall behind further. So it is watched how long confirms take, one *turn*
+//! after the other:
 //!
 //! - The shortest wait there was is that of the way to the upstream and back. When even a turn's short waits are longer than that and a
 //!   little, messages stand in line at the upstream. What may be parked is then what it confirms in the time of the way and a little
 //!   (Little's law: what is under way is rate times time), and a half of what is, at least, lest one odd turn empties the way.
-//! - A way may become longer by itself. So when waits stay as long as they were although less is under way, the lane is emptied for a
+//! - The way itself may become longer. So when waits stay as long as they were although less is under way, the lane is emptied for a
 //!   moment (a *probe*): what a wait takes then, the way takes from now on.
 //!
 //! One wait says little: of a turn's, the tenth part that is shorter is left out, since what an upstream has nothing to do for is confirmed
@@ -26,7 +26,7 @@ const PARKED_CEILING: usize = 1 << 20;
 const SLACK_MS: u64 = 2;
 const SLACK_SHARE: u64 = 4;
 
-/// What is published in the first part of a turn shows the turn before. It goes on for so long after what is published then can have been
+/// What is published in the first part of a turn shows the turn before. It lasts for so long after what is published then can have been
 /// confirmed, and is judged by so many waits at least. Where there are not so many of them a second later, what was published before
 /// counts, too.
 const SETTLE_MS: u64 = 10;

@@ -112,7 +112,7 @@ pub(crate) enum Need {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
     pub(crate) name: &'static str,
-    /// A letter that goes for it, in Admin's grammar.
+    /// Its short option's letter, in Admin's grammar.
     pub(crate) short: Option<char>,
     pub(crate) aliases: &'static [&'static str],
     pub(crate) need: Need,

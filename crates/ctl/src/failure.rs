@@ -4,7 +4,7 @@
 pub(crate) const REFUSED: u8 = 1;
 /// The words make no sense.
 pub(crate) const USAGE: u8 = 64;
-/// What was given, or what it is about, is not as it should be: a virtual host that is not there, a file that is none.
+/// What was given, or what it is about, is not as it should be: a virtual host that does not exist, a file that is not valid.
 pub(crate) const DATA: u8 = 65;
 /// There is no such user.
 pub(crate) const NO_USER: u8 = 67;
@@ -16,7 +16,7 @@ pub(crate) const SOFTWARE: u8 = 70;
 pub(crate) const CANNOT_CREATE: u8 = 73;
 /// No answer in time: another attempt may have one.
 pub(crate) const TEMPORARY: u8 = 75;
-/// The user may not do that, or is not who they say.
+/// The user may not do that, or did not prove who they are.
 pub(crate) const NO_PERMISSION: u8 = 77;
 /// A file of settings is not as it should be.
 pub(crate) const CONFIG: u8 = 78;

@@ -1,4 +1,4 @@
-//! What people are told about commands: made of the table of commands.
+//! What people read about commands: made of the table of commands.
 
 use std::fmt::Write as _;
 

@@ -6,7 +6,7 @@ use crate::command::{Command, Grammar};
 use crate::failure::Failure;
 use crate::options::{ADMIN_OPTIONS, ADMIN_VARIABLES};
 
-/// The virtual host that is meant when none is said.
+/// The virtual host where the user names none.
 pub(crate) const DEFAULT_VHOST: &str = "/";
 
 /// A command and what it was given. What has to be there is.

@@ -10,14 +10,14 @@
 //!  reply          an answer, and the sentence for when it is no      │ with answers that were recorded
 //!  listing        objects → columns                                 ─┘
 //!  output         tables, JSON, CSV
-//!  target         which server, and who asks
+//!  target         which server, and which user
 //!  settings_file  rabbitmqadmin's file of servers
 //!  password       salted hashes
 //!  run            does the steps: HTTP, files, what comes in; `secret` reads passwords
-//!  help           what people are told, and `completion` shells: made of the table
+//!  help           what people read, and `completion` what shells do: made of the table
 //! ```
 //!
-//! Everything goes over the HTTP API that RabbitMQ's management plugin has, so that it works with a RabbitMQ, too. What
+//! All requests are sent over the HTTP API that RabbitMQ's management plugin has, so that it works with a RabbitMQ, too. What
 //! that API cannot do is known by its name, and refused with the reason. Knows nothing of Warren's broker; what is done to the data
 //! directory of a node that does not run is its caller's.
 
@@ -118,7 +118,7 @@ fn execute(input: &Invocation, wants_help: bool, directories: &Directories) -> R
     }
 }
 
-/// Whether the answer goes out as it is, so that nothing else may.
+/// Whether the answer is written to standard output as it is, so that nothing else may be.
 fn goes_out(input: &Invocation) -> bool {
     input.optional("file") == Some("-")
 }

@@ -1,4 +1,4 @@
-//! Options that every command takes: where the server is, who asks, how answers are shown.
+//! Options that every command takes: where the server is, which user asks, how answers are shown.
 //!
 //! Where rabbitmqctl and rabbitmqadmin disagree about a letter, the command says whose it is: `-p` is a virtual host in
 //! `list_queues -p /`, and a password in `list queues -p secret`.

@@ -31,7 +31,7 @@ const READING_TIMEOUT: Duration = Duration::from_secs(900);
 /// How long a connection for a check may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a process may take to end: longer than a broker waits for its clients, unless it is told to wait longer.
+/// How long a process may take to end: longer than a broker waits for its clients, unless it is configured to wait longer.
 const END_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Takes from rabbitmqadmin's file of settings what a command has to know before it begins.
@@ -79,7 +79,7 @@ pub(crate) async fn run(input: &Invocation, started: StepResult, directories: &D
     }
 }
 
-/// Who is asked. Only what asks needs to know who that is.
+/// The server that is asked. Only what asks needs to know which one.
 struct Server<'a> {
     input: &'a Invocation,
     client: Option<Client>,
@@ -157,7 +157,7 @@ impl Server<'_> {
         asked
     }
 
-    /// A path that is not the API's is answered as things are that are not there. What every API has tells them apart.
+    /// A path that is not the API's is answered like an object that does not exist. What every API has distinguishes the two.
     async fn check_place(&mut self, reply: &Reply) -> Result<(), Failure> {
         if self.is_api || reply.status != 404 || reply.reason().is_some_and(|reason| is_telling(&reason)) {
             self.is_api = true;
@@ -342,7 +342,7 @@ pub(crate) fn keep(output: &Output) -> Result<(), Failure> {
         .map_err(|error| Failure::new(CANNOT_CREATE, format!("cannot write {}: {error}", path.display())))
 }
 
-/// Writes to where it goes out. A reader that has gone has seen enough.
+/// Writes to standard output. A reader that has closed it has seen enough.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {

@@ -17,7 +17,7 @@ pub(crate) fn read() -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// A terminal that does not show what is typed, until this goes.
+/// A terminal that does not show what is typed, until this is dropped.
 struct Silence(Termios);
 
 impl Silence {

@@ -1,7 +1,7 @@
 //! What a command does, as steps without I/O: what it asks, what it makes of the answer, what it shows in the end.
 //!
-//! A command is a chain of functions. Each is handed what the step before brought, and says what is to be done next;
-//! who runs them (`run`, or a test) does it.
+//! A command is a chain of functions. Each is handed what the step before brought, and returns what is to be done next; its runner (`run`,
+//! or a test) does it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub enum DirectoryOrder {
 /// Who knows data directories: does what is ordered, and says in a sentence what came of it, or why nothing did.
 pub type Directories = dyn Fn(DirectoryOrder, &Path) -> Result<String, String>;
 
-/// Which process is meant.
+/// Which process a command is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessName {
     Id(u32),
@@ -121,7 +121,7 @@ pub(crate) struct Ask {
     pub(crate) path: String,
     /// JSON.
     pub(crate) body: Option<Vec<u8>>,
-    /// Who asks, if not who asks everything else, and the password.
+    /// The user that asks, if not the one of all other requests, and the password.
     pub(crate) user: Option<(String, String)>,
     /// Why it is asked, for the server's log.
     pub(crate) reason: Option<String>,
@@ -185,7 +185,7 @@ pub(crate) fn done() -> StepResult {
     Ok(Step::Done(Output::Nothing))
 }
 
-/// That was all, and who wants to know is told this.
+/// That was all, with a remark for users who want to know more.
 pub(crate) fn remark(text: impl Into<String>) -> StepResult {
     Ok(Step::Done(Output::Remark(text.into())))
 }
@@ -199,7 +199,7 @@ pub(crate) fn then_say(started: StepResult, text: String) -> StepResult {
     }
 }
 
-/// Asks all of these, one after the other, and goes on when none was refused.
+/// Asks all of these, one after the other, and continues when none was refused.
 pub(crate) fn each(asks: Vec<Ask>, next: impl FnOnce() -> StepResult + 'static) -> StepResult {
     let mut asks = asks.into_iter();
     match asks.next() {

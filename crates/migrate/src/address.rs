@@ -72,7 +72,7 @@ impl Address {
         format!("{}/{}{query}", &place[..end], vhost_in_uri(vhost))
     }
 
-    /// Host and port, without who asks.
+    /// Host and port, without the user.
     pub(crate) fn shown(&self) -> String {
         self.uri.address()
     }

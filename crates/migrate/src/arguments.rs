@@ -81,7 +81,7 @@ pub struct Arguments {
     tls_insecure: bool,
 }
 
-/// How it is told.
+/// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Text,
@@ -114,7 +114,7 @@ impl Until {
     }
 }
 
-/// What is only told.
+/// What is only reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rehearsal {
     /// The plan.

@@ -70,7 +70,7 @@ impl Broker {
         if self.is_warren { 0 } else { RABBITMQ_LAG_MS }
     }
 
-    /// Asks who it is, and who asks.
+    /// Asks for the broker's product and version, and for the user that asks.
     pub(crate) async fn identify(&mut self) -> Result<(), Failure> {
         let overview = self.get("/api/overview?columns=product_name,product_version,rabbitmq_version").await?;
         let text = |name: &str| overview[name].as_str();
@@ -209,7 +209,7 @@ impl Broker {
         Ok(list.iter().filter_map(Queue::read).collect())
     }
 
-    /// How many messages of these queues are ready at this moment, asked over AMQP. A queue that is gone has none. Warren's
+    /// How many messages of these queues are ready at this moment, asked over AMQP. A deleted queue has none. Warren's
     /// numbers are of the moment anyway.
     pub(crate) async fn count_ready(&self, queues: &mut BTreeMap<QueueId, Queue>) -> Result<(), Failure> {
         if self.is_warren {

@@ -55,7 +55,7 @@ pub(crate) struct Client {
     pub(crate) publishes: bool,
 }
 
-/// Reads `GET /api/shovels`, and the parameters: one that was just defined is not listed yet, and one that has just gone may be.
+/// Reads `GET /api/shovels`, and the parameters: one that was just defined is not listed yet, and one that was just deleted may be.
 pub(crate) fn shovels(listed: &[Value], defined: &[Value]) -> BTreeMap<(String, String), Shovel> {
     let text = |value: &Value, member: &str| value[member].as_str().unwrap_or_default().to_owned();
     let key = |value: &Value| (text(value, "vhost"), text(value, "name"));

@@ -6,13 +6,13 @@ pub(crate) enum Failure {
     /// A broker does not answer, or not now: it is asked again.
     #[error("{0}")]
     Away(String),
-    /// It will not go on by itself.
+    /// The migration cannot continue until an operator acts.
     #[error("{0}")]
     Stopped(String),
-    /// An operator said so.
+    /// An operator interrupted it.
     #[error("interrupted")]
     Interrupted,
-    /// What is written is not read any more.
+    /// The output's reader has closed it.
     #[error("the reader of the output has closed it")]
     Unread,
 }

@@ -1,4 +1,4 @@
-//! What is remembered from one run to the next, so that a run that was killed can be gone on with: how far it was, and what was seen of
+//! What is remembered from one run to the next, so that a run that was killed can be continued: how far it was, and what was seen of
 //! each queue. All else is asked of the brokers.
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  address      an AMQP URI, and the URL of the same broker's HTTP API
-//!  queue        a queue as an HTTP API tells it, and whether its messages can be moved  ─┐
+//!  queue        a queue as an HTTP API lists it, and whether its messages can be moved  ─┐
 //!  facts        both brokers at one moment                                               │
 //!  link         what moves a queue's messages: a shovel, and a way into the queue        │ no I/O, no clock:
 //!  mover        which queues are moved now                                               │ facts in,
@@ -15,13 +15,13 @@
 //!  broker       one broker over its HTTP API and AMQP; failure: why it does not answer, or what is wrong
 //!  shell        looks at both brokers, and does what the machine wants
 //!  preparation  the first steps: what is checked, and what is imported
-//!  report       what is told, as lines or as JSON
+//!  report       what is reported, as lines or as JSON
 //!  rehearsal    what would be done
 //!  run          all of it together
 //! ```
 //!
-//! Messages never pass through this program: shovels of Warren's move them, whichever way they go. These are durable parameters, so what
-//! is being moved goes on being moved when this program or a broker dies, and the next run finds it by its name.
+//! Messages never pass through this program: shovels of Warren's move them, in either direction. These are durable parameters, so what is
+//! being moved continues to be moved when this program or a broker dies, and the next run finds it by its name.
 //!
 //! Knows nothing of Warren's broker but its HTTP API.
 

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The exchange has the queue for its only binding. So messages keep their routing key, which a publish to the queue by its name would
-//! replace; a header `CC` sends no copies elsewhere; and when the queue is deleted the exchange goes with it, so that the shovel fails
+//! replace; a header `CC` sends no copies elsewhere; and the exchange is deleted with the queue, so that the shovel fails
 //! before it takes anything, rather than publish to nowhere.
 
 use serde_json::{Value, json};
@@ -20,9 +20,9 @@ pub(crate) const PREFIX: &str = "warren-migrate.";
 const PREFETCH: u32 = 1000;
 /// Seconds until a shovel that has failed begins again: each time what it had taken comes back as redelivered.
 const RECONNECT_DELAY_S: u32 = 5;
-/// An argument of our consumers, by which they are told from others: RabbitMQ lists a connection some seconds after its consumers.
+/// An argument that marks our consumers: RabbitMQ lists a connection some seconds after its consumers.
 pub(crate) const MARK: &str = "x-warren-migrate";
-/// Consumers that the source still has go first.
+/// Consumers that the source still has are served first.
 const PRIORITY: i32 = -10;
 
 /// Which way messages go.
@@ -67,11 +67,11 @@ impl Direction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) queue: QueueId,
-    /// It ends when it has moved so many; otherwise when it is told to.
+    /// It ends when it has moved so many; otherwise when it is deleted.
     pub(crate) batch: Option<Batch>,
 }
 
-/// Where a shovel ends by itself.
+/// Where a shovel ends without being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Batch {
     /// After what waits when it starts.

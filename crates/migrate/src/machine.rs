@@ -1,6 +1,6 @@
-//! The migration as a state machine: what both brokers say goes in, what is to be done comes out. No I/O, no clock.
+//! The migration as a state machine: its input is what both brokers report, its output what is to be done. No I/O, no clock.
 //!
-//! Everything that comes out may be done twice, and may be cut off at any point: the next look shows what is still to be done.
+//! Every action may be done twice, and may be cut off at any point: the next look shows what is still to be done.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,7 +111,7 @@ impl Machine {
         &self.journal
     }
 
-    /// Whether more than numbers has changed since it was saved: then it is saved before it goes on.
+    /// Whether more than numbers has changed since it was saved: then it is saved before the next step.
     pub(crate) fn is_to_be_saved(&self, saved: &Journal) -> bool {
         let parts = |journal: &Journal| (journal.step, journal.is_counted, journal.granted.clone());
         parts(saved) != parts(&self.journal)

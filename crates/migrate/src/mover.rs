@@ -121,7 +121,7 @@ impl Mover {
         for key in facts.shovels.keys() {
             match names.get(&(&*key.0, key.1.clone())) {
                 Some(id) if stage != Stage::Settling && !self.is_left_over(facts, id, key) => running.push(id),
-                // Of the other way, of a queue that is gone, or one that fails by what a former run said.
+                // Of the other way, of a deleted queue, or one that fails by what a former run said.
                 _ => decision.stop.push(key.clone()),
             }
         }
@@ -280,7 +280,7 @@ impl Mover {
         }
     }
 
-    /// Who has to give up a place: those with nothing to do, then those who have had it for long.
+    /// The queues that have to give up a place: those with nothing to do, then those that have had it for long.
     fn leaving<'a>(&self, facts: &Facts, running: &[&'a QueueId]) -> Vec<&'a QueueId> {
         let started = |id: &QueueId| self.turns.get(id).map_or(0, |turn| turn.started_ms);
         let is_idle = |id: &QueueId| facts.source.get(id).is_none_or(|queue| queue.total() == 0);

@@ -23,7 +23,7 @@ pub(crate) struct Checked {
     pub(crate) report: Option<Report>,
     /// Upstreams of federation that come along, and then feed both brokers.
     pub(crate) upstream_count: u64,
-    /// Shovels and links of the source itself: what the cut-over waits for until their definitions are gone there.
+    /// Shovels and links of the source itself: the cut-over waits until their definitions are deleted there.
     pub(crate) runners: Vec<Runner>,
     /// Delayed messages, which only their exchange can deliver.
     pub(crate) delayed: Vec<(String, u64)>,
@@ -113,7 +113,7 @@ fn shovels(listed: &[Value]) -> Vec<Runner> {
     let runner = |shovel: &Value| {
         let name = shovel["name"].as_str().filter(|name| !name.starts_with(PREFIX))?;
         let vhost = shovel["vhost"].as_str();
-        // One of the configuration has no vhost, or says so.
+        // One of the configuration has no vhost, or has the type `static`.
         let is_static = vhost.is_none() || shovel["type"] == "static";
         let (name, advice) = match vhost.filter(|_| !is_static) {
             Some(vhost) => (
@@ -160,7 +160,7 @@ pub(crate) struct Brought {
 }
 
 impl Shell {
-    /// Asks both brokers who they are.
+    /// Asks both brokers for product, version and user.
     pub(crate) async fn identify(&mut self) -> Result<(), Failure> {
         self.old.identify().await?;
         self.new.identify().await?;
@@ -216,7 +216,7 @@ impl Shell {
         Ok((report, upstream_count, runners))
     }
 
-    /// Shovels log in at the old broker with the user of its URI, who needs permissions in each vhost. The operator gives them: that
+    /// Shovels log in at the old broker with the user of its URI, which needs permissions in each vhost. The operator gives them: that
     /// broker's users are none of our business.
     async fn check_permissions(&mut self) -> Result<(), Failure> {
         let user = self.settings.old_for_shovels.uri.user.clone();

@@ -1,4 +1,4 @@
-//! A queue as a broker's HTTP API tells it, and whether its messages can be moved.
+//! A queue as a broker's HTTP API reports it, and whether its messages can be moved.
 
 use std::fmt;
 
@@ -35,9 +35,9 @@ pub(crate) struct Rules {
     pub(crate) length_max: Option<u64>,
     /// How many bytes of them.
     pub(crate) bytes_max: Option<u64>,
-    /// It goes when nothing has consumed from it for a while.
+    /// It expires when nothing has consumed from it for a while.
     pub(crate) expires: bool,
-    /// Its messages go after a while.
+    /// Its messages expire after a while.
     pub(crate) drops_by_age: bool,
 }
 
@@ -67,7 +67,7 @@ impl Rules {
 pub(crate) enum Stays {
     /// It belongs to a connection.
     Exclusive,
-    /// It goes with its last consumer, and a shovel that breaks off would be that.
+    /// It is deleted with its last consumer, and a shovel that breaks off would be that.
     AutoDelete,
     /// It is not consumed, but read.
     Stream,

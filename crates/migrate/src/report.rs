@@ -1,4 +1,4 @@
-//! What is told: lines for people, or a JSON object a line.
+//! The output: lines for people, or a JSON object a line.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -18,14 +18,14 @@ use crate::queue::{Queue, QueueId, Stays};
 
 /// From one line of progress to the next.
 const PROGRESS_INTERVAL_MS: u64 = 5_000;
-/// Names that are told for example.
+/// Names that are given as examples.
 const EXAMPLE_COUNT: usize = 5;
-/// Clients that are told one by one.
+/// Clients that are listed one by one.
 const CLIENT_COUNT: usize = 20;
 /// Rows of a table that is shown whole.
 const ROW_COUNT: usize = 40;
 
-/// Where it is told.
+/// Writes the output.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     format: Format,
@@ -76,7 +76,7 @@ impl Reporter {
         }
     }
 
-    /// A broker does not answer: that is told once.
+    /// A broker does not answer: that is reported once.
     pub(crate) fn away(&mut self, step: Step, text: &str) -> Result<(), Failure> {
         if self.last_away == text {
             return Ok(());

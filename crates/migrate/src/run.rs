@@ -1,4 +1,4 @@
-//! All of it together: what was remembered, the steps, what is told of them, and the exit status.
+//! All of it together: what was remembered, the steps, what is reported of them, and the exit status.
 //!
 //! Exit status: 0 done; 1 it cannot go on; 2 bad usage; 3 interrupted, or out of time; 4 counts are not right.
 
@@ -233,7 +233,7 @@ async fn act(shell: &mut Shell, machine: &mut Machine, reporter: &Reporter, acti
                 }
                 machine.granted(brought.granted);
             }
-            // What cannot be brought is held, and told as that.
+            // What cannot be brought is held, and reported as a warning.
             Err(Failure::Stopped(text)) => reporter.tell(step, "warning", &text, json!({"text": text}))?,
             Err(failure) => return Err(failure),
         },

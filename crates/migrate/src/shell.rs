@@ -85,7 +85,7 @@ impl Shell {
         for links in links.chunks(DOCUMENT_COUNT_MAX) {
             match self.start_together(links).await {
                 Err(Failure::Stopped(_)) => {
-                    // A queue may have gone this moment: that is no reason to leave out the others.
+                    // A queue may have been deleted this moment: that is no reason to leave out the others.
                     for link in links {
                         match self.start_together(std::slice::from_ref(link)).await {
                             Err(Failure::Stopped(reason)) => failed.push((link.clone(), reason)),

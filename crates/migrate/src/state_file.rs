@@ -55,7 +55,7 @@ impl StateFile {
         Ok(())
     }
 
-    /// What the file tells.
+    /// What the file contains.
     pub(crate) fn journal(&self) -> Option<&Journal> {
         self.written.as_ref()
     }

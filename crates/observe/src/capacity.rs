@@ -2,7 +2,7 @@
 
 use broker::view::QueueView;
 
-/// `consumer_capacity` as it is told everywhere: what comes close to 0 has no end of digits.
+/// `consumer_capacity` as it is shown everywhere: what comes close to 0 has no end of digits.
 #[must_use]
 pub fn shown_capacity(queue: &QueueView) -> f64 {
     thousandths(queue.consumer_capacity())

@@ -1,4 +1,4 @@
-//! What others are told of a broker that runs: metrics for Prometheus, statistics for InfluxDB, alerts for webhooks, traces of
+//! What a running broker reports to others: metrics for Prometheus, statistics for InfluxDB, alerts for webhooks, traces of
 //! messages for people, and spans of them for OpenTelemetry.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! A pattern that a caller brings along and that is gone with its answer.
+//! A pattern that a caller brings along and that is dropped with its answer.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use model::pattern::{Engine, Options, WorkAccount};
 const PATTERN_COMPILED_LEN_MAX: usize = 1 << 20;
 
 /// Looks for a pattern in names. A name for which that takes too much work is not found; when all names together have taken too much, none
-/// is looked at any more, so that a pattern that is bad for each of very many names does not hold up all other callers.
+/// is looked at any longer, so that a pattern that is bad for each of very many names does not hold up all other callers.
 #[derive(Debug, Clone)]
 pub struct Search {
     engine: Engine,

@@ -11,7 +11,7 @@ pub(crate) trait Sender {
     /// What is sent at a time.
     type Item;
 
-    /// What is to be done now; none: nothing any more.
+    /// What is to be done now; None: the queue has ended.
     fn next(&mut self) -> Option<NextStep<Self::Item>>;
 
     /// Sends it once, and settles what has come of it.

@@ -182,7 +182,7 @@ fn advice_on(key: &str, text: &str) -> &'static str {
     "change it, or remove it"
 }
 
-/// The page that tells of a key.
+/// The page that documents a key.
 fn page_of(key: &str) -> &'static str {
     const PAGES: &[(&str, &str)] = &[
         ("auth_", pages::USERS),

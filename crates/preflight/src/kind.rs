@@ -70,7 +70,7 @@ const OF_DEFINITIONS: [&str; 9] = [
     "\"rabbit_version\"",
 ];
 
-/// What a file is; nothing if neither its text nor its name tells.
+/// What a file is; None if neither its text nor its name shows it.
 pub(crate) fn of(name: &str, text: &str) -> Option<Kind> {
     let base = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     let is_named = |end: &str| base.ends_with(end);

@@ -11,11 +11,10 @@
 //!  running        a broker that runs         ─┘      └─► report: what is refused first
 //! ```
 //!
-//! What an entry of definitions says, the crate `definitions` reads, for an import as for this check. What this broker can do is asked of
-//! `model`, whose tables the broker itself goes by. Only what RabbitMQ calls things is known here:
-//! names of plugins, and of settings in Erlang's terms.
+//! The crate `definitions` reads entries of definitions, for an import as for this check. What this broker can do is asked of `model`,
+//! whose tables the broker itself uses. Only what RabbitMQ calls things is known here: names of plugins, and of settings in Erlang's terms.
 //!
-//! No files, no sockets, no clock: who calls reads what is to be looked at. No input makes it panic.
+//! No files, no sockets, no clock: the caller reads what is to be looked at. No input makes it panic.
 
 mod classic;
 mod configuration;

@@ -1,4 +1,4 @@
-//! Alerts: what fires, by which rules, and who is told.
+//! Alerts: what fires, by which rules, and which webhooks are notified.
 
 use serde_json::{Value, json};
 

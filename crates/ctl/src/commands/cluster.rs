@@ -1,4 +1,4 @@
-//! The cluster: who is in it, who leads it. Orders are Warren's own over HTTP; names and words are rabbitmqctl's.
+//! The cluster: its members, and its leader. Orders are Warren's own over HTTP; names and words are rabbitmqctl's.
 
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Members of the cluster ..."),
 ];
 
-/// A node alone has none to hand over to: it takes no clients any more, and ends those that it has.
+/// A node alone has none to hand over to: it takes no more clients, and disconnects those that it has.
 fn drain(input: &Invocation) -> StepResult {
     let is_named = input.optional("node").is_some();
     Ask::post("warren/cluster/drain".to_owned(), &about(input, json!({}))).then(move |reply| {

@@ -86,12 +86,12 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
 
 const IDEMPOTENTLY: &[Opt] = &[flag("idempotently", "no error if the connection does not exist")];
 
-/// What a client is told where the command gives no reason.
+/// The reason that a client gets where the command gives none.
 const BY_HAND: &str = "Closed via warren ctl";
 
 const CONNECTIONS: Listing = Listing {
     columns: columns! {
-        // Over HTTP a connection goes by its name, and is closed by it.
+        // Over HTTP a connection is identified by its name, and is closed by it.
         { renamed("pid", "name") } "name" "port" "host" "peer_port" "peer_host" "ssl" "ssl_protocol"
         "ssl_key_exchange" "ssl_cipher" "ssl_hash" "peer_cert_subject" "peer_cert_issuer" "peer_cert_validity"
         { untold("peer_cert_serial_number") } "state" "channels" { converted("protocol", "protocol", protocol) }
@@ -136,7 +136,7 @@ fn close_of_user(user: &str, reason: &str) -> StepResult {
 fn close_each(mut names: Vec<String>, reason: String, delay: Duration, text: String) -> StepResult {
     let Some(name) = names.pop() else { return say(text) };
     Ask::delete(path(&["connections", &name])).because(&reason).then(move |reply| {
-        // Who has gone meanwhile is closed.
+        // A connection that has ended meanwhile is closed.
         if reply.status != 404 {
             reply.accepted()?;
         }

@@ -1,4 +1,4 @@
-//! Messages that were lost to damaged files, which no RabbitMQ tells of.
+//! Messages that were lost to damaged files, which no RabbitMQ reports.
 
 use serde_json::{Value, json};
 

@@ -49,7 +49,7 @@ pub(crate) const CHANNELS: &[Command] = listed!(
     "Listing channels ...",
     |_: &str| "channels".to_owned(),
     {
-        // Over HTTP a channel goes by its name.
+        // Over HTTP a channel is identified by its name.
         { renamed("pid", "name") } { renamed("connection", "connection_details.name") } "name" "number" "user" "vhost"
         "transactional" "confirm" "consumer_count" "messages_unacknowledged" "messages_uncommitted" "acks_uncommitted"
         "messages_unconfirmed" "prefetch_count" "global_prefetch_count" "state"

@@ -77,7 +77,7 @@ fn publish_payload(input: &Invocation, usual: Option<&str>) -> StepResult {
     };
     match input.optional("payload").or(usual) {
         Some(payload) => publish(payload.to_owned(), &encoding),
-        // JSON has no bytes, so what is no text goes in base64.
+        // JSON has no bytes, so a body that is no text is sent in base64.
         None => Source::Stdin.then(move |bytes| match String::from_utf8(bytes) {
             Ok(text) => publish(text, &encoding),
             Err(error) => publish(STANDARD.encode(error.as_bytes()), "base64"),

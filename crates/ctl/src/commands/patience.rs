@@ -102,7 +102,7 @@ impl WaitLimit {
     }
 }
 
-/// Waits until the server answers, and before that until the process is there, if one is meant.
+/// Waits until the server answers, and before that until the process is there, if one is named.
 fn until_started(waiting: WaitLimit, name: Option<ProcessName>) -> StepResult {
     let Some(name) = name else { return until_answered(waiting, None) };
     Ok(Step::Look(

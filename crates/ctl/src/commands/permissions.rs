@@ -83,7 +83,7 @@ fn permission(input: &Invocation, vhost: &str) -> Ask {
     Ask::put(path(&["permissions", vhost, input.text("username")]), &body)
 }
 
-/// RabbitMQ says in one word that there is no such user or no such virtual host: which of both, another request tells.
+/// RabbitMQ answers alike where the user or the virtual host does not exist: another request finds out which of both.
 fn known_user_and_vhost(input: &Invocation, ask: Ask) -> StepResult {
     let (user, vhost) = (input.text("username").to_owned(), input.vhost().to_owned());
     ask.then(move |reply| {

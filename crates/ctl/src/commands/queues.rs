@@ -113,7 +113,7 @@ const UNRESPONSIVE: Listing = Listing {
     default: &["name"],
 };
 
-/// What tells which queues are meant, and that two lists speak of the same one.
+/// The columns by which queues are selected, and entries of two lists matched.
 const NEEDED: &[Column] = &[same("name"), same("state"), same("node")];
 
 /// Asks for what is known at once.
@@ -180,7 +180,7 @@ impl Filter {
         Filter { is_online: input.has("online"), is_offline: input.has("offline"), is_local: input.has("local") }
     }
 
-    /// Goes on with a function that tells whether a queue is meant.
+    /// Continues with a function that decides whether a queue is selected.
     fn then(self, next: impl FnOnce(Box<dyn Fn(&Value) -> bool>) -> StepResult + 'static) -> StepResult {
         let is_down = |item: &Value| matches!(text(item, "state"), "down" | "stopped" | "crashed");
         let is_meant = move |item: &Value| !(self.is_online && is_down(item) || self.is_offline && !is_down(item));
@@ -244,7 +244,7 @@ fn delete_queue(input: &Invocation) -> StepResult {
 }
 
 /// Pauses or resumes a queue. A RabbitMQ can do neither, and answers 404, as a Warren does for a queue that does not exist: whether
-/// the queue exists tells the two apart.
+/// the queue exists distinguishes the two.
 fn set_paused(input: &Invocation, action: &str) -> StepResult {
     let (vhost, queue) = (input.vhost().to_owned(), input.text("queue").to_owned());
     Ask::put(path(&["queues", &vhost, &queue, action]), &json!({})).then(move |reply| match reply.status {

@@ -1,4 +1,4 @@
-//! Users: who there is, their passwords and tags.
+//! Users: their names, passwords and tags.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         .saying("Adding user \"{username}\" ..."),
     Command::new("delete_user", "deletes a user", |input| {
         Ask::delete(path(&["users", input.text("username")])).then(|reply| match reply.status {
-            // As rabbitmqctl: who is not there is deleted.
+            // As rabbitmqctl: a user that does not exist is deleted.
             404 => crate::step::done(),
             _ => reply.done(),
         })

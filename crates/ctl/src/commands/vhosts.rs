@@ -212,7 +212,7 @@ fn delete_multiple(input: &Invocation) -> StepResult {
     })
 }
 
-/// Those that are gone are gone: the first that cannot be deleted ends it, and says how many were.
+/// Deletes stay done: the first that fails ends it, and reports how many virtual hosts were deleted.
 fn delete_each(mut names: Vec<String>, deleted: usize, is_idempotent: bool) -> StepResult {
     if names.is_empty() {
         return remark(format!("{deleted} virtual hosts deleted"));

@@ -34,15 +34,15 @@ pub(crate) enum Output {
         report: Report,
         status: u8,
     },
-    /// What goes out as it is.
+    /// What is written as it is.
     Bytes(Vec<u8>),
-    /// What goes into the file of settings, which only its owner may read, and what is said when it is there.
+    /// What is written to the file of settings, which only its owner may read, and what is printed when it is there.
     Settings {
         path: PathBuf,
         settings: String,
         text: String,
     },
-    /// What goes into a file, and what is said when it is there.
+    /// What is written to a file, and what is printed when it is there.
     File {
         path: PathBuf,
         bytes: Vec<u8>,
@@ -160,7 +160,7 @@ impl Format {
     }
 }
 
-/// What goes out, and to a file.
+/// The bytes for standard output, and for a file.
 pub(crate) fn render(output: &Output, style: Style) -> Vec<u8> {
     let bytes = rendered(output, style);
     // Tables see to their cells themselves: their headers are bold.
@@ -201,7 +201,7 @@ fn rendered(output: &Output, style: Style) -> Vec<u8> {
     }
 }
 
-/// Words for people, who may look at them with a pager.
+/// Words for people, possibly in a pager.
 fn line(text: &str) -> Vec<u8> {
     if text.is_empty() { Vec::new() } else { format!("{}\n", human::printable(text)).into_bytes() }
 }

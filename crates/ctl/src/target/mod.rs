@@ -1,4 +1,4 @@
-//! Which server is asked, and by whom: from options, the environment, rabbitmqadmin's file of settings, or what is there.
+//! Which server is asked, and as which user: from options, the environment, rabbitmqadmin's file of settings, or existing sockets.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -112,12 +112,12 @@ fn url(input: &Invocation, section: &Section, around: &Surroundings<'_>) -> Resu
         if let Some(text) = (around.variable)(URL_VARIABLE).filter(|text| !text.is_empty()) {
             return parsed(URL_VARIABLE, &text);
         }
-        // Where a broker that stands for a RabbitMQ was told to have it.
+        // Where a broker that stands for a RabbitMQ was configured to have it.
         let named = DATA_VARIABLES.iter().filter_map(|name| (around.variable)(name).filter(|dir| !dir.is_empty()));
         let named = named.map(|dir| Path::new(&dir).join("warren"));
         let usual = std::iter::once(&DEFAULT_DATA_DIR).chain(PACKAGED_DATA_DIRS).map(PathBuf::from);
         let mut sockets = named.chain(usual).map(|dir| dir.join(SOCKET_NAME));
-        // Who says who they are wants to log in.
+        // A user that is named wants to log in.
         if user.is_none()
             && password.is_none()
             && let Some(socket) = sockets.find(|socket| (around.is_there)(socket))
@@ -175,7 +175,7 @@ fn timeout(input: &Invocation) -> Result<Duration, Failure> {
     }
 }
 
-/// What rabbitmqadmin's file says about the server that is meant.
+/// What rabbitmqadmin's file says about the server that is named.
 fn section(input: &Invocation, around: &Surroundings<'_>) -> Result<Section, Failure> {
     if input.grammar != Grammar::Admin {
         return Ok(Section::default());

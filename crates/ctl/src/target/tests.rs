@@ -45,7 +45,7 @@ fn without_a_word_it_is_the_broker_that_is_there() {
     check(&["list_users"], &NOTHING, "http://guest:guest@127.0.0.1:15672");
     let socket = TestSurroundings { has_socket: true, ..NOTHING };
     check_socket(&["list_users"], &socket, "warren-data/control.sock");
-    // Who says who they are wants to log in.
+    // A user that is named wants to log in.
     check(&["-u", "bob", "list_users"], &socket, "http://bob:guest@127.0.0.1:15672");
     let packaged = TestSurroundings { socket: "/var/lib/rabbitmq/mnesia/warren/control.sock", ..socket };
     check_socket(&["list_users"], &packaged, "/var/lib/rabbitmq/mnesia/warren/control.sock");

@@ -41,7 +41,7 @@ fn letters_mean_what_they_mean_to_whose_command_it_is() {
     assert_eq!((admin.vhost(), admin.has_shared("ssl"), admin.shared("password")), ("v", true, Some("secret")));
 }
 
-/// A user's password, and the password of who asks.
+/// A user's password, and the password of the user that asks.
 #[test]
 fn a_commands_own_values_are_not_everybodys() {
     let input = given_of(&["-u", "me", "-p", "mine", "declare", "user", "name=bob", "password=his", "vhost=v"]);

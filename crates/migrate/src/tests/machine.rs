@@ -109,7 +109,7 @@ fn what_is_declared_meanwhile_comes_along() {
     assert!(completes(&mut machine, &lacking(10_000)));
     machine.has_failed(&Action::Complete);
     assert!(completes(&mut machine, &lacking(10_001)), "it was not done");
-    // Once more when the last client has gone, for what was bound in the last moment.
+    // Once more when the last client has disconnected, for what was bound in the last moment.
     assert!(!completes(&mut machine, &facts(10_002, 1, 0, 0)));
     assert_eq!(machine.step(), Step::Drain);
     assert!(completes(&mut machine, &facts(10_003, 1, 0, 0)));

@@ -67,7 +67,7 @@ struct World {
     round: u64,
     sent: u64,
     taken: u64,
-    /// Numbers of the source as it told them before.
+    /// Numbers of the source as it reported them before.
     told: VecDeque<BTreeMap<QueueId, Queue>>,
     kills_of_warren: u64,
     moved: u64,

@@ -81,7 +81,7 @@ impl Ages {
 
     async fn read_all(&self, broker: &Broker, missing: Vec<(QueueView, OldestView)>) {
         for (queue, oldest) in missing {
-            // None: it has gone meanwhile, and something else is the oldest.
+            // None: it is no longer ready, and another message is the oldest.
             let Some(published_at_ms) = broker.read_oldest_ready_of(&queue, &oldest).await else { continue };
             let mut inner = self.inner.lock();
             // The next look is the one that uses it.

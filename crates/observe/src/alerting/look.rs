@@ -6,7 +6,7 @@ use broker::ConnectionState;
 use super::Alerting;
 
 impl Alerting {
-    /// Looks at all that rules are about, and tells what has changed. The time is in milliseconds since 1970.
+    /// Looks at all that rules are about, and reports what has changed. The time is in milliseconds since 1970.
     pub fn look(&self, now_ms: u64) {
         self.reload(now_ms);
         let notices = {

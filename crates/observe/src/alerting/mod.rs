@@ -1,5 +1,5 @@
-//! Alerts at work: looks at the broker once an interval, and tells webhooks. What is an alert, and what is to be told when, is decided
-//! by the crate `alerts`; here are the broker's numbers, the clock, the sockets.
+//! Alerts at work: looks at the broker once an interval, and notifies webhooks. The crate `alerts` decides what is an alert, and what is to
+//! be sent when; here are the broker's numbers, the clock, the sockets.
 //!
 //! ```text
 //!  rule_set ─ rules and webhooks: of the configuration, and of global parameters
@@ -45,7 +45,7 @@ pub use rule_set::{
     Family, RULES, RuleSet, RuleSetEntry, Source, WEBHOOKS, WebhookTarget, check_parameter, is_parameter,
 };
 
-/// Rules, what they have come to, and who is told.
+/// Rules, what they have come to, and the webhooks.
 pub struct Alerting {
     broker: Arc<Broker>,
     node: String,
@@ -122,7 +122,7 @@ impl fmt::Debug for Alerting {
     }
 }
 
-/// The thread that looks and tells.
+/// The thread that looks and notifies.
 #[derive(Debug)]
 pub struct AlertThread {
     stop: watch::Sender<bool>,
@@ -178,7 +178,7 @@ impl Alerting {
 
     async fn run(self: Arc<Self>, mut stopping: watch::Receiver<bool>) {
         self.reload(self.clock.now_ms());
-        // Not at once: those who were there before a restart have to have come back.
+        // Not at once: clients that were there before a restart have to have come back.
         let mut looks = tokio::time::interval_at(Instant::now() + self.interval, self.interval);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -195,18 +195,18 @@ impl Alerting {
                     self.ages.clone().read_missing(&self.broker);
                 }
                 () = self.changed.notified() => self.reload(self.clock.now_ms()),
-                // An error means that the handle is gone.
+                // An error means that the handle was dropped.
                 _ = stopping.changed() => return,
             }
         }
     }
 
-    /// Who tells.
+    /// The sender of notices.
     pub fn with_sender<T>(&self, act: impl FnOnce(Sender<'_>) -> T) -> T {
         act(Sender { node: &self.node, cluster: &self.broker.cluster_name() })
     }
 
-    /// The time by which alerts are told, in milliseconds since 1970.
+    /// The time that alerts carry, in milliseconds since 1970.
     pub fn now_ms(&self) -> u64 {
         self.clock.now_ms()
     }
@@ -304,7 +304,7 @@ impl Alerting {
         self.work.lock()
     }
 
-    /// Tells everybody whom it concerns. Without a lock, for an event takes the locks of its queues.
+    /// Notifies the webhooks concerned. Without a lock, for an event takes the locks of its queues.
     fn tell(&self, notices: &[Notice], now_ms: u64) {
         if notices.is_empty() {
             return;
@@ -331,7 +331,7 @@ impl Alerting {
 }
 
 impl AlertThread {
-    /// Ends it. What webhooks have not been told yet is not told any more: the alert is made again, if it still is one, by the next start.
+    /// Ends it. Notices that webhooks have not had yet are not sent: the alert is made again, if it still is one, by the next start.
     pub fn stop(self) {
         // An error means that it has ended.
         let _ = self.stop.send(true);

@@ -1,4 +1,4 @@
-//! A webhook, what it is still to be told, and what has become of the rest.
+//! A webhook, the notices that it is still to get, and what has become of the rest.
 
 use alerts::{DeliveryOutcome, DeliveryStats, NextStep, Notice, Outbox};
 use parking_lot::Mutex;
@@ -67,7 +67,7 @@ impl Receiver {
         dropped
     }
 
-    /// What to do now, and how many notices have become too old; None: nothing any more.
+    /// What to do now, and how many notices have become too old; None: the webhook is closed.
     pub(super) fn next(&self, now_ms: u64) -> Option<(NextStep, u64)> {
         if self.inner.lock().is_closed {
             return None;

@@ -1,5 +1,5 @@
 //! Where rules and webhooks are: in the configuration, which does not change while the broker runs, and in global parameters, one
-//! each, which are durable and travel with definitions. What the configuration has goes before a parameter of the same name.
+//! each, which are durable and travel with definitions. An entry of the configuration precedes a parameter of the same name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ pub struct RuleSetEntry {
 pub struct WebhookTarget {
     /// The webhook.
     pub webhook: Webhook,
-    /// With whom to trust, if it is not whom the system does.
+    /// With the authorities to trust, if they are not the system's.
     pub url: HttpUrl,
 }
 
@@ -158,7 +158,7 @@ impl RuleSet {
         })
     }
 
-    /// Names of the webhooks that can be told.
+    /// Names of the webhooks that can be notified.
     pub fn webhook_names(&self, broker: &Broker) -> BTreeSet<String> {
         let entries = self.entries(broker, WEBHOOKS).into_iter();
         entries.filter(|entry| self.target(entry).is_ok()).map(|entry| entry.name).collect()
@@ -181,7 +181,7 @@ impl RuleSet {
         entries.into_values().collect()
     }
 
-    /// All that can be read; what cannot is told in the log, for it came by a way that checks nothing.
+    /// All that can be read; what cannot is logged, for it came by a way that checks nothing.
     pub(super) fn read(&self, parameters: &[GlobalParameter]) -> ParsedRuleSet {
         fn all<T>(
             entries: Vec<RuleSetEntry>,

@@ -1,7 +1,7 @@
-//! What is told of each kind of object: a measurement, its tags, its fields. Names are the HTTP API's where it has the same number, and
+//! What is written of each kind of object: a measurement, its tags, its fields. Names are the HTTP API's where it has the same number, and
 //! RabbitMQ's therefore. `docs/influxdb.md` says what each of them means; they stay as they are.
 //!
-//! Counts are since the broker's start, as integers: how fast they grow is for who asks the database.
+//! Counts are since the broker's start, as integers: the database's users compute how fast they grow.
 
 use broker::Broker;
 use broker::machine;
@@ -15,7 +15,7 @@ const OF_VHOST: &str = "warren_vhost";
 const OF_QUEUE: &str = "warren_queue";
 const OF_EXCHANGE: &str = "warren_exchange";
 
-/// The default exchange, which has no name, and cannot be told by a tag without a value: its name in paths of the HTTP API.
+/// The default exchange, which has no name, and cannot be identified by a tag without a value: its name in paths of the HTTP API.
 const DEFAULT_EXCHANGE: &str = "amq.default";
 
 /// Lines of one round, which have tags and the time in common.

@@ -9,7 +9,7 @@
 //!
 //! Each destination has a thread and rounds of its own: a disk that hangs holds up no server, a server that hangs no file, and neither
 //! of them the broker. A round walks through queues as listings do, holds no lock for long, and is not made faster than its receiver
-//! takes it. `health` decides what the log is told, so that a receiver that is away for a day is one line. How lines look is the crate
+//! takes it. `health` decides what is logged, so that a receiver that is away for a day is one line. How lines look is the crate
 //! `influx`'s business.
 
 mod delivery_stats;

@@ -7,7 +7,7 @@
 //!            └─► the oldest is lost when there is no room
 //! ```
 //!
-//! One batch is on its way at a time. As long as all goes well no more is to be made than the next few (`wants_more`): a slow receiver
+//! One batch is on its way at a time. As long as all is well no more is to be made than the next few (`wants_more`): a slow receiver
 //! gets fewer rounds, not later ones. When the receiver fails, batches gather, small ones in one, up to a bound. No clock, no socket.
 
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub(super) struct Outbox {
 #[derive(Debug)]
 struct PendingBatch {
     batch: Batch,
-    /// The batch's text, once it has been posted: nothing is added any more.
+    /// The batch's text, once it has been posted: nothing more is added.
     attempt: Option<Bytes>,
     /// How often the receiver has answered that it cannot take it.
     answer_count: u32,

@@ -43,7 +43,7 @@ pub(crate) struct Round<'a> {
 enum Step {
     /// There is a line more.
     Line,
-    /// There is something that is not told.
+    /// There is something that is not written.
     Nothing,
     /// That was all.
     Over,

@@ -91,7 +91,7 @@ impl Rounds {
         };
         tokio::select! {
             () = many => {}
-            // An error means that the handle is gone. A round that waits for room is left unfinished.
+            // An error means that the handle was dropped. A round that waits for room is left unfinished.
             _ = stopping.changed() => {}
         }
         let deadline = Instant::now() + FLUSH_TIMEOUT;

@@ -1,4 +1,4 @@
-//! The InfluxDB that lines are posted to: where exactly, by whom, and what its answers mean.
+//! The InfluxDB that lines are posted to: where exactly, with which credentials, and what its answers mean.
 
 use std::path::PathBuf;
 

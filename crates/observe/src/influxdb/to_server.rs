@@ -100,7 +100,7 @@ impl SharedOutbox {
         self.news.notify_one();
     }
 
-    /// Nothing comes any more: what waits is tried at once, and not again.
+    /// No more batches come: what waits is tried at once, and not again.
     fn close(&self) {
         let mut inner = self.inner.lock();
         inner.is_closing = true;
@@ -109,7 +109,7 @@ impl SharedOutbox {
         self.news.notify_one();
     }
 
-    /// What is to be posted now; None: nothing any more.
+    /// What is to be posted now; None: it has ended.
     fn next(&self) -> Option<NextStep> {
         let mut inner = self.inner.lock();
         let next = inner.outbox.next(self.now_ms());

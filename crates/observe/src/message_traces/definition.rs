@@ -1,11 +1,11 @@
-//! A trace that goes into files, as operators ask for it and as it is written down.
+//! A trace that is written into files, as operators ask for it and as it is written down.
 
 use serde_json::{Map, Value, json};
 
 use super::filter::Filter;
 use super::format::Format;
 
-/// A trace that goes into files.
+/// A trace that is written into files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     /// The vhost that it is listed in, and whose messages it traces.
@@ -45,7 +45,7 @@ impl Definition {
         Value::Object(members)
     }
 
-    /// Reads it back. None: that is none.
+    /// Reads it back. None: `value` is no definition.
     #[must_use]
     pub fn from_json(value: &Value) -> Option<Self> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);

@@ -290,7 +290,7 @@ mod tests {
         }
         assert_eq!(names(&directory), [file("t.log", 6), file("t.log.1", 6), file("t.log.2", 6)]);
         assert_eq!(fs::read(directory.path().join("t.log.2")).unwrap(), b"222222");
-        // It goes on where it was.
+        // It continues where it was.
         drop(log);
         Log::open(&directory, "t", limits).unwrap().append(b"1234").unwrap();
         assert_eq!(names(&directory)[0], file("t.log", 10));

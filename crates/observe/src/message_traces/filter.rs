@@ -11,7 +11,7 @@ use super::topic;
 pub struct Filter {
     /// The name of the connection that causes it.
     pub connection: Option<String>,
-    /// The user who causes it.
+    /// The user that causes it.
     pub user: Option<String>,
     /// The vhost.
     pub vhost: Option<String>,
@@ -25,7 +25,7 @@ pub struct Filter {
     pub message_id: Option<String>,
     /// Some of its headers, as text.
     pub headers: Vec<(String, String)>,
-    /// One message of so many; 0 and 1: each. All that happens to a message is told, or nothing.
+    /// One message of so many; 0 and 1: each. All that happens to a message is reported, or nothing.
     pub sample: u32,
 }
 

@@ -13,7 +13,7 @@ use super::sink::TraceSink;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// When a live trace ends by itself.
+/// When a live trace ends without being closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveLimits {
     /// More than this in a second end it; None: no matter how many.
@@ -137,7 +137,7 @@ impl LiveTrace {
         lines
     }
 
-    /// Ends it early, for a reason; what is still to be told.
+    /// Ends it early, for a reason; returns what is still to be written.
     #[must_use]
     pub fn end(mut self, reason: &str) -> Vec<u8> {
         let mut lines = Vec::new();

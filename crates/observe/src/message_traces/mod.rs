@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!                     filter: what is wanted
-//!  broker::tap ─► sink ─► record ─► mailbox (bounded) ─┬─► live: an answer of the HTTP API that goes on
+//!  broker::tap ─► sink ─► record ─► mailbox (bounded) ─┬─► live: an endless answer of the HTTP API
 //!  (any thread)                                        └─► running: a thread a trace ─► format ─► files
 //! ```
 //!
-//! Nothing that a disk or a reader does holds up a thread that tells: what does not fit into the mailbox is counted, and said.
+//! Nothing that a disk or a reader does holds up a thread that reports: what does not fit into the mailbox is counted, and reported.
 //! `Traces` knows those into files, and that there are no more than may be.
 
 mod definition;

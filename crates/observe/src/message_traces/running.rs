@@ -45,7 +45,7 @@ struct Running {
 /// How a trace fares.
 #[derive(Debug, Default)]
 struct State {
-    /// Why it has ended by itself.
+    /// Why it has ended without being stopped.
     error: Mutex<Option<String>>,
     written: telemetry::Counter,
     missed: telemetry::Counter,
@@ -56,7 +56,7 @@ struct State {
 pub struct TraceView {
     /// What was asked for.
     pub definition: Definition,
-    /// Why nothing is written any more.
+    /// Why nothing more is written.
     pub error: Option<String>,
     /// Records that were written.
     pub written_count: u64,
@@ -111,7 +111,7 @@ impl Traces {
         &self.directory
     }
 
-    /// Goes on with the traces that were written down. What cannot go on is told in the log.
+    /// Continues the traces that were written down. A trace that cannot continue is logged.
     pub fn resume(self: &Arc<Self>) {
         let read = self.directory.read_definitions();
         let definitions = match read {
@@ -234,7 +234,7 @@ impl Traces {
         let is_last =
             !running.values().any(|other| other.definition.vhost == vhost && other.definition.pattern.is_some());
         drop(running);
-        // As by RabbitMQ, no matter who has switched it on.
+        // As by RabbitMQ, also if a user has switched it on.
         if is_last && trace.definition.pattern.is_some() {
             self.broker.trace_vhost(vhost, false);
         }
@@ -244,7 +244,7 @@ impl Traces {
         true
     }
 
-    /// Which there are is to be known after a restart. Where that cannot be written, it is told in the log: the traces themselves go on.
+    /// Which exist is to be known after a restart. Where that cannot be written, it is logged: the traces themselves continue.
     fn write_down(&self) {
         let running = self.running.lock();
         let all: Vec<Value> = running.values().map(|trace| trace.definition.to_json()).collect();
@@ -265,7 +265,7 @@ impl Traces {
         self.running.lock().get(&(vhost.to_owned(), name.to_owned())).map(Running::view)
     }
 
-    /// Begins a live trace. How many there may be is for who has the viewers.
+    /// Begins a live trace. The owner of the viewers bounds how many there may be.
     #[must_use]
     pub fn watch(&self, filter: Filter, body_len_max: u64, limits: LiveLimits) -> LiveTrace {
         let sink = TraceSink::new(Kinds::ALL, filter, None, body_len_max);

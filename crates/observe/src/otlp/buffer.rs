@@ -1,4 +1,4 @@
-//! Spans that wait for their batch: bounded, and it never holds up who puts one in.
+//! Spans that wait for their batch: bounded, and putting one in never waits.
 
 use std::sync::Arc;
 

@@ -38,7 +38,7 @@ pub(super) struct Exporter {
     started_at: Instant,
     /// The server's host and port, for the log.
     server: String,
-    /// The log says once that the server fails, and once that it does not any more.
+    /// The log says once that the server fails, and once that it no longer does.
     has_failed: bool,
 }
 
@@ -64,7 +64,7 @@ impl Exporter {
     pub(super) async fn run(mut self, mut stopping: watch::Receiver<bool>, timeout: Duration) {
         tokio::select! {
             () = send_all(&mut self) => {}
-            // An error means that the handle is gone.
+            // An error means that the handle was dropped.
             _ = stopping.changed() => {}
         }
         if self.outbox.start() > 0 {

@@ -41,7 +41,7 @@ pub struct Otlp {
     broker: Arc<Broker>,
     sink: Arc<dyn Sink>,
     stop: watch::Sender<bool>,
-    /// Taken by who waits for it.
+    /// Taken by the caller that waits for it.
     ended: Option<oneshot::Receiver<()>>,
 }
 
@@ -117,7 +117,7 @@ impl Otlp {
     }
 }
 
-/// The broker holds nothing of it any more, whatever has become of its thread.
+/// The broker holds nothing of it any longer, whatever has become of its thread.
 impl Drop for Otlp {
     fn drop(&mut self) {
         self.broker.taps().remove(&self.sink);

@@ -36,7 +36,7 @@ struct OpenDelivery {
     at_ns: u64,
 }
 
-/// A message that its queue has given up: the span that says so, and its end.
+/// A message that its queue has given up: the span that reports it, and its end.
 #[derive(Debug, Clone, Copy)]
 struct GivenUp {
     id: [u8; 8],

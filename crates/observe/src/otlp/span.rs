@@ -156,7 +156,7 @@ fn client_address(record: &Record) -> Option<&str> {
     Some(address.trim_start_matches('[').trim_end_matches(']'))
 }
 
-/// As the conventions name what RabbitMQ has: exchange, routing key and, for who receives, the queue, without what is empty.
+/// As the conventions name what RabbitMQ has: exchange, routing key and, for a receiver, the queue, without what is empty.
 fn destination(message: &Message, key: &str, queue: Option<&str>) -> String {
     let exchange = String::from_utf8_lossy(&message.exchange);
     let mut parts = vec![&*exchange, key];

@@ -9,7 +9,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TraceParent {
     pub(super) trace_id: [u8; 16],
-    /// The span of who published the message.
+    /// The publisher's span.
     pub(super) parent_id: [u8; 8],
     pub(super) is_sampled: bool,
 }
@@ -28,7 +28,7 @@ impl TraceParent {
         is_valid.then_some(TraceParent { trace_id, parent_id, is_sampled: flags & 1 == 1 })
     }
 
-    /// Whether it is among this part of all traces: the same for all who take the same part.
+    /// Whether it is among this part of all traces: the same for all that take the same part.
     pub(super) fn is_within(&self, rate: f64) -> bool {
         let mut low = [0; 8];
         low.copy_from_slice(&self.trace_id[8..]);

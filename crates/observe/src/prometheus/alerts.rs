@@ -1,4 +1,4 @@
-//! What is told of alerts: how many fire, and what becomes of what webhooks are told.
+//! Metrics of alerts: how many fire, and what becomes of notices to webhooks.
 
 use std::sync::Arc;
 

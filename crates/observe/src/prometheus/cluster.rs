@@ -1,5 +1,4 @@
-//! What a node tells of its cluster: RabbitMQ's `raft_*` of the one group there is, and our own. Alone it tells
-//! that it misses none.
+//! What a node reports of its cluster: RabbitMQ's `raft_*` of the one group there is, and our own. Alone it reports that it misses none.
 
 use cluster::control::{ClusterMetrics, Control, LaneBytes, MemberMetrics};
 
@@ -30,7 +29,7 @@ static GROUP: Table<ClusterMetrics> = Table {
     labels: |_, _| (),
 };
 
-/// What a node alone tells, too.
+/// What a node alone reports, too.
 static PEERS: Table<u64> = Table {
     metrics: &[gauge(
         "unreachable_cluster_peers_count",

@@ -240,7 +240,7 @@ pub(super) static CONNECTIONS: Table<ConnectionView, Sums> = of_connections(&[
     ),
 ]);
 
-/// How many there are of everything; of the node, at every endpoint that tells of it.
+/// How many there are of everything; of the node, at every endpoint that reports it.
 pub(super) static TOTALS: Table<Sums, Sums> = Table {
     metrics: &[
         gauge("connections", "Open connections", nothing, |sums| some(sums.connections.count)),

@@ -1,4 +1,4 @@
-//! The families of metrics, by RabbitMQ's names, in its order: which objects each is about, and what tells of them.
+//! The families of metrics, by RabbitMQ's names, in its order: which objects each is about, and what writes them.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub(super) struct Family {
     /// What `family=` calls it.
     pub(super) name: &'static str,
     pub(super) owner: Owner,
-    /// Whether it is told only to who asks for it.
+    /// Whether it is returned only on request.
     pub(super) is_on_request: bool,
     /// Tells of every object.
     pub(super) each: fn(&Arc<Scope>, &'static str) -> Box<dyn Pieces>,
@@ -109,7 +109,7 @@ macro_rules! on_request {
     };
 }
 
-/// A histogram of queues. One has as many series as buckets, so that it is told only to who asks for it.
+/// A histogram of queues. One has as many series as buckets, so that it is returned only on request.
 macro_rules! histogram {
     ($family:literal, $name:literal, $help:literal, $buckets:expr) => {
         Family {
@@ -134,7 +134,7 @@ macro_rules! histogram {
     };
 }
 
-/// A histogram of stages, told only to who asks for it.
+/// A histogram of stages, returned only on request.
 macro_rules! stages {
     ($name:literal, $help:literal, $find:expr) => {
         Family {
@@ -260,9 +260,9 @@ pub(super) static FAMILIES: &[Family] = &[
 
 const ROUTED: &str = "Messages that were routed to queues, counted once per queue";
 
-/// Families that the rest of a family is a part of: where that is told, they are not told once more.
+/// Families that the rest of a family is a part of: an answer with the whole does not repeat the part.
 pub(super) const PARTS: [(&str, &str); 1] = [("queue_consumer_count", "queue_metrics")];
-/// Families with which it is told of what type queues are.
+/// Families that report of what type queues are.
 pub(super) const OF_QUEUES: [&str; 3] = ["queue_coarse_metrics", "queue_consumer_count", "queue_metrics"];
 
 /// A part of an answer that is made of a table.

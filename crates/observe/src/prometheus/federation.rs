@@ -1,4 +1,4 @@
-//! How many links of federation there are, by what they do: as RabbitMQ's plugin tells it.
+//! How many links of federation there are, by what they do: as RabbitMQ's plugin reports it.
 
 use ::federation::{LinkState, Links};
 

@@ -16,7 +16,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Reads a query's names and values. The error is what the client is told, in RabbitMQ's words.
+    /// Reads a query's names and values. The error is for the client, in RabbitMQ's words.
     pub fn parse<'a>(query: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Filter, String> {
         let (mut families, mut vhosts, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
         for (name, value) in query {

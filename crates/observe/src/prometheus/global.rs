@@ -172,8 +172,8 @@ fn write_deaths(out: &mut Vec<u8>, prefix: &'static str, place: usize, reason: &
     }
 }
 
-/// Whether queues of this type give up messages so. Only quorum queues look after dead letters and count deliveries; who looks after dead
-/// letters drops none for its length, but refuses what comes.
+/// Whether queues of this type give up messages so. Only quorum queues look after dead letters and count deliveries; a queue that looks
+/// after dead letters drops none for its length, but refuses what comes.
 fn can_die(kind: QueueType, reason: &str, strategy: DeathStrategy) -> bool {
     match kind {
         QueueType::Quorum => reason != "maxlen" || strategy != DeathStrategy::AtLeastOnce,

@@ -7,7 +7,7 @@ use telemetry::exposition::{Kind, Labels, Name, write_head, write_sample};
 
 use super::subject::NodeSubject;
 
-/// What an answer tells of. The names are what the label `rabbitmq_endpoint` says.
+/// What an answer reports. The names are what the label `rabbitmq_endpoint` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
     /// The node as a whole.

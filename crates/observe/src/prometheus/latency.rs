@@ -1,4 +1,4 @@
-//! Where the latency of messages goes: how long they were in each stage, and which clients are far away.
+//! What the latency of messages consists of: how long they were in each stage, and which clients are far away.
 
 use broker::Broker;
 use broker::statistics::{Stage, StageCounts};
@@ -9,7 +9,7 @@ use telemetry::exposition::{Buckets, Kind, Labels, Name, Value, write_buckets, w
 use super::metric::{Table, gauge, nothing, some, write_each};
 use super::scope::Scope;
 
-/// Connections that are told one by one: those with the longest round trips.
+/// Connections that are reported one by one: those with the longest round trips.
 const SLOWEST_COUNT: usize = 5;
 
 /// Bounds are so many doublings of a microsecond, as they are counted: from 16 microseconds to 4 seconds.
@@ -113,7 +113,7 @@ static SLOWEST: Table<SlowConnection> = Table {
     labels: |slow, labels| labels.put("connection", &slow.connection.name()),
 };
 
-/// Writes what is told of the node as a whole.
+/// Writes what is reported of the node as a whole.
 pub(super) fn write(out: &mut Vec<u8>, prefix: &'static str, broker: &Broker) {
     let name = Name { prefix, name: "latency_stage_seconds", suffix: "" };
     write_head(out, name, Kind::Histogram, "Time that messages spent in each stage; from a sample");

@@ -16,7 +16,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// One more answer is complete: how long making it has taken, without waiting for who reads it, and its bytes before they were
+    /// One more answer is complete: how long making it has taken, without waiting for its reader, and its bytes before they were
     /// compressed.
     pub(crate) fn add(&self, took: Duration, len: u64) {
         self.count.add(1);

@@ -29,7 +29,7 @@ pub(crate) const fn counter<V, S>(
     Metric { name, kind: Kind::Counter, help, each, sum }
 }
 
-/// A metric that goes up and down.
+/// A metric that rises and falls.
 pub(crate) const fn gauge<V, S>(
     name: &'static str,
     help: &'static str,
@@ -52,7 +52,7 @@ pub(crate) fn nothing<T>(_: &T) -> Option<Value> {
 /// Metrics of one kind of object.
 pub(crate) struct Table<V: 'static, S: 'static = ()> {
     pub(crate) metrics: &'static [Metric<V, S>],
-    /// What tells one object from the others.
+    /// What distinguishes one object from the others.
     pub(crate) labels: fn(&V, &mut Labels<'_>),
 }
 

@@ -12,7 +12,7 @@
 //! Sums come from counters of the node (`sums`): the answer for the whole node does not go through queues. Answers of every object do,
 //! metric by metric; they keep references to the objects and one piece of text.
 //!
-//! A node on which no broker runs tells what is its own (`without_broker`), by the same tables.
+//! A node on which no broker runs reports what is its own (`without_broker`), by the same tables.
 //!
 //! Deliberately absent: what has no meaning without Erlang, and Prometheus' binary format.
 

@@ -1,4 +1,4 @@
-//! The node: what has come and gone, what it uses and what it may use.
+//! The node: counts of events, what it uses and what it may use.
 
 use broker::machine;
 use broker::view::NodeView;
@@ -32,7 +32,7 @@ impl Node {
     }
 }
 
-/// A table of one object, which nothing tells from others.
+/// A table of one object, which needs no labels.
 const fn of_node(metrics: &'static [Metric<Node>]) -> Table<Node> {
     Table { metrics, labels: |_, _| () }
 }
@@ -181,7 +181,7 @@ pub(super) static PROCESS: Table<Node> = of_node(&[
     ),
 ]);
 
-/// What memory is used for, by RabbitMQ's names. Here it is not told apart: all of it is in one, as in `/api/nodes/{node}/memory`.
+/// What memory is used for, by RabbitMQ's names. Here it is not divided: all of it is in one, as in `/api/nodes/{node}/memory`.
 pub(super) static MEMORY: Table<Node> = of_node(&[
     memory("memory_code_module_bytes"),
     memory("memory_client_connection_reader_bytes"),

@@ -1,4 +1,4 @@
-//! What only Warren tells of the node as a whole.
+//! What only Warren reports of the node as a whole.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use crate::shown_capacity;
 use http_server::PIECE_LEN;
 use http_server::Pieces;
 
-/// What tells a queue from the others.
+/// What distinguishes a queue from the others.
 pub(super) fn put_queue(queue: &QueueView, labels: &mut Labels<'_>) {
     let definition = queue.definition();
     labels.put("vhost", definition.vhost.as_str());

@@ -22,7 +22,7 @@ pub(super) struct Scope {
     queues: Mutex<Queues>,
 }
 
-/// Queues that are asked for: looked up once for all who tell of them, a few at a time.
+/// Queues that are asked for: looked up once for all parts that report them, a few at a time.
 enum Queues {
     Ahead(QueueWalk, Vec<QueueView>),
     FoundObjects(Arc<Vec<QueueView>>),

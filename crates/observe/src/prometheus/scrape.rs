@@ -31,7 +31,7 @@ pub struct Scrape {
 }
 
 impl Scrape {
-    /// The answer of `/metrics`, where `shown` is what it tells of: everything, or the node.
+    /// The answer of `/metrics`, where `shown` is what it reports: everything, or the node.
     pub fn of_node(subject: Subject, meters: &Arc<Meters>, counted: Endpoint, shown: Endpoint) -> Scrape {
         let scope = Scope::new(subject, Filter::default());
         let mut parts: VecDeque<Box<dyn Pieces>> = VecDeque::new();
@@ -91,7 +91,7 @@ impl Scrape {
     }
 }
 
-/// Whether what a family tells is told by another one that is there.
+/// Whether what a family reports is reported by another one that is there.
 fn is_part(family: &Family, is_there: impl Fn(&str) -> bool) -> bool {
     PARTS.iter().any(|(part, whole)| *part == family.name && is_there(whole))
 }
@@ -103,7 +103,7 @@ fn write_identity(out: &mut Vec<u8>, subject: &Subject, shown: Endpoint) {
     identity::write(out, &subject.node, &ClusterIdentity { name: broker.cluster_name(), id }, shown);
 }
 
-/// What is told of the node as a whole; with sums over its objects, where these are not told one by one.
+/// What is reported of the node as a whole; with sums over its objects, where these are not reported one by one.
 fn write_node(out: &mut Vec<u8>, scope: &Arc<Scope>, shown: Endpoint) {
     let subject = &scope.subject;
     let whole = NodeTotals { scope, sums: Sums::of(&subject.broker) };
@@ -151,7 +151,7 @@ impl Pieces for Scrape {
     fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
         let (began_at, len_before) = (Instant::now(), out.len());
         while let Some(part) = self.parts.front_mut() {
-            // One that has more is as long as a piece, or still looks for what it tells.
+            // One that has more is as long as a piece, or still looks for what it reports.
             let has_more = part.write_next(out);
             if !has_more {
                 self.parts.pop_front();

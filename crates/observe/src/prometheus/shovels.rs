@@ -1,4 +1,4 @@
-//! How many shovels there are, by what they do: as RabbitMQ's plugin tells it.
+//! How many shovels there are, by what they do: as RabbitMQ's plugin reports it.
 
 use shovel::{ShovelStatus, Shovels, State};
 

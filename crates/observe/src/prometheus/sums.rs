@@ -1,4 +1,4 @@
-//! What objects of a kind come to together. None of it goes through queues: what a scrape of the whole node costs is the same with ten
+//! Sums over objects of a kind. None of them goes through queues: what a scrape of the whole node costs is the same with ten
 //! queues and with a hundred thousand.
 
 use broker::Broker;
@@ -9,7 +9,7 @@ use broker::view::ChannelView;
 /// Sums over everything on the node.
 pub(crate) struct Sums {
     pub(crate) queue_count: u64,
-    /// What has happened to messages, in vhosts that are gone, too.
+    /// What has happened to messages, in deleted vhosts, too.
     pub(crate) messages: VhostMessages,
     /// The same, out of queues of all types.
     pub(crate) handed: OfType,

@@ -25,7 +25,7 @@ pub(super) struct Exchange {
     binding_count: u64,
 }
 
-/// Exchanges that RabbitMQ tells of: neither the default one, which is bound to everything, nor internal ones.
+/// Exchanges that RabbitMQ reports: neither the default one, which is bound to everything, nor internal ones.
 pub(super) fn exchanges(broker: &Broker, counts_bindings: bool) -> Vec<Exchange> {
     let mut found = Vec::new();
     for vhost in broker.vhost_names() {
@@ -167,7 +167,7 @@ fn timestamp(at_ms: u64) -> Value {
     Value::Real(at_ms as f64 / 1e3)
 }
 
-/// What waits at all of them, and what has gone on from any that there has been.
+/// What waits at all of them, and what any that there has been has passed on.
 #[derive(Debug, Default)]
 pub(super) struct DelaysSum {
     count: u64,

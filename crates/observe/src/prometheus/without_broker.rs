@@ -1,5 +1,5 @@
-//! What a node tells on which no broker runs: what is the process' and the machine's, and its part in the cluster. The tables are those of
-//! a node with a broker, since a name has one meaning wherever it is scraped.
+//! What a node reports on which no broker runs: the process's and the machine's metrics, and its part in the cluster. The tables are those
+//! of a node with a broker, since a name has one meaning wherever it is scraped.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl WithoutBroker {
 }
 
 impl Scrape {
-    /// The answer of an endpoint where no broker runs, where `shown` is what it tells of.
+    /// The answer of an endpoint where no broker runs, where `shown` is what it reports.
     pub fn without_broker(
         subject: WithoutBroker,
         meters: &Arc<Meters>,

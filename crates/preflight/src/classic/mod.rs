@@ -194,7 +194,7 @@ impl Translator {
         }
         let text = format!("{key} = {}", quoted(value));
         let is_one_line = !value.contains(['\n', '\'']);
-        // A value that goes over lines would shift those behind it: it is read without them, which PEM and JSON stand.
+        // A value of several lines would shift those behind it: its line breaks are replaced, which PEM and JSON stand.
         let text = if is_one_line { text } else { format!("{key} = {}", quoted(&value.replace(['\n', '\''], " "))) };
         self.said.push(Said { line: place.line, path: place.path.to_owned(), text });
     }
@@ -223,7 +223,7 @@ fn quoted(value: &str) -> String {
     if is_bare { value.to_owned() } else { format!("'{value}'") }
 }
 
-/// A word of a key, whose own dots are told from those between words. What a key cannot have is left out.
+/// A word of a key, whose own dots are distinguished from those between words. What a key cannot have is left out.
 fn escaped(word: &str) -> String {
     let known = word.chars().filter(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.'));
     let word: String = known.collect();

@@ -1,4 +1,4 @@
-//! OAuth 2 in Erlang's terms: what tokens are for, who issues them, and the keys that are written out in the file itself.
+//! OAuth 2 in Erlang's terms: what tokens are for, their issuers, and the keys that are written out in the file itself.
 //!
 //! ```text
 //!  {resource_server_id, <<"rabbitmq">>},

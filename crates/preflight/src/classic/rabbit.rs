@@ -70,7 +70,7 @@ pub(super) fn translate(out: &mut Translator, place: Position<'_>, key: &str, va
             out.say(place, "cluster_partition_handling", "pause_if_all_down");
         }
         "log" => log(out, place, value),
-        // Without end, as people write who do not want it: RabbitMQ takes what is no number for that.
+        // Without end, as users write it that do not want a timeout: RabbitMQ takes what is no number for that.
         "consumer_timeout" if value.atom().is_some() => {
             out.say(place, "consumer_timeout", "36500d");
         }

@@ -147,7 +147,7 @@ impl Expected {
         let limits = self.limits.entry(vhost.to_owned()).or_default();
         for (name, value) in values {
             if let Some(value) = value.as_i64() {
-                // What is wrong with one is told where it is.
+                // A wrong limit is reported with its entry.
                 let _ = limits.set(name, value);
             }
         }

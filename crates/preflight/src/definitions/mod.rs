@@ -139,7 +139,7 @@ fn examine_one(
 
 /// Takes the names of what a document defines: entries may refer to what comes behind them.
 fn learn(document: &Document<'_>, mut export: Option<&mut Transfer<'_>>, expected: &mut Expected) {
-    // What of an entry tells whether it comes along is read where that matters.
+    // The members that decide whether an entry is taken along are read where that matters.
     let keys = if export.is_some() { &expected::KEYS[..] } else { &expected::KEYS[1..] };
     document.each_entry(&expected::LISTS, Some(keys), &mut |list, entry| {
         if export.as_mut().is_none_or(|export| export.learn(list, &entry))

@@ -41,7 +41,7 @@ fn judge_policy(expected: &Expected, request: &PolicyRequest) -> Judgement {
 
 fn key_without_effect(key: &str) -> Option<Remark> {
     let why = model::policy::without_effect(key)?;
-    // What goes together is told together.
+    // Keys that belong together are reported together.
     let (name, advice) = match key.starts_with("ha-") {
         true => (
             "keys 'ha-…' have",

@@ -162,7 +162,7 @@ pub(super) fn binding(expected: &mut Expected, fields: Fields<'_>) -> Judgement 
     let (vhost, source, destination) = (entry.vhost.as_str(), entry.source.as_str(), entry.destination.name());
     let is_queue = entry.destination.is_queue();
     if source.is_empty() {
-        // The default exchange has its bindings by itself.
+        // The default exchange has its bindings without any being made.
         return Ok(Vec::new());
     }
     expected.check_vhost(vhost)?;

@@ -61,8 +61,8 @@ fn strip_mirroring(definitions: &mut Value) {
     }
 }
 
-/// What quorum queues do not have goes, and classic queues that can become quorum queues do. Those that belong to a connection, or
-/// go when it does, cannot.
+/// Removes what quorum queues do not have, and makes quorum queues of classic queues that can become ones. Those that belong to a
+/// connection, or are deleted when it closes, cannot.
 fn prepare_for_quorum_queues(definitions: &mut Value) {
     strip_mirroring(definitions);
     let never = |key: &str| matches!(key, "queue-mode" | "queue-master-locator" | "max-priority" | "queue-version");

@@ -229,7 +229,7 @@ fn upstream(input: &Invocation) -> StepResult {
     fields.declare("federation-upstream", "upstream declared")
 }
 
-/// What a running shovel is told to do.
+/// Sends an order to a running shovel.
 fn order(input: &Invocation, ask: impl FnOnce(String) -> Ask, what: &str, done: &str) -> StepResult {
     let (name, vhost) = (input.text("name"), input.vhost());
     let missing = format!("no shovel '{name}' in virtual host '{vhost}'");
@@ -240,7 +240,7 @@ fn order(input: &Invocation, ask: impl FnOnce(String) -> Ask, what: &str, done: 
     })
 }
 
-/// The server wants to be told the link's vhost and node, too.
+/// The server wants the link's vhost and node, too.
 fn restart_link(id: String) -> StepResult {
     Ask::get("federation-links".to_owned()).then(move |reply| {
         let links = reply.unless(404, no_plugin)?.list()?;

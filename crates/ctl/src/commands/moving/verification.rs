@@ -1,4 +1,4 @@
-//! Whether shovels and federation look at the certificate of who they connect to: it is in their URIs' queries.
+//! Whether shovels and federation check the certificate of the peer they connect to: it is in their URIs' queries.
 
 use serde_json::{Value, json};
 

@@ -66,7 +66,7 @@ fn lists(mut parts: Vec<Part>, mut out: Vec<String>) -> StepResult {
     }
     let (title, place) = parts.remove(0);
     Ask::get(place).then(move |reply| {
-        // What has gone meanwhile has nothing to tell.
+        // An object that was deleted meanwhile has nothing to report.
         if reply.status != 404 {
             out.push(headed(&title, &rows(&reply.list()?)));
         }

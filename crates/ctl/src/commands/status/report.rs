@@ -130,7 +130,7 @@ pub(super) fn cluster_status(overview: &Value, nodes: &[Value]) -> Output {
         section(
             "CPU Cores",
             &each(&|node| {
-                // Another node of a cluster may not have told it.
+                // Another node of a cluster may not have reported it.
                 let cores = node["processors"].as_u64().map_or_else(|| "unknown".to_owned(), |cores| cores.to_string());
                 format!("Node: {}, available CPU cores: {cores}", name(node))
             }),
@@ -158,7 +158,7 @@ pub(super) fn cluster_status(overview: &Value, nodes: &[Value]) -> Output {
     Output::Document { text: sections.join("\n\n"), value }
 }
 
-/// What a node knows of its cluster that serves no clients: who is there, and why it serves none.
+/// What a node that serves no clients knows of its cluster: its nodes, and why it serves none.
 pub(super) fn known_cluster(cluster: &Value) -> Output {
     let nodes: Vec<&Value> = cluster["nodes"].as_array().into_iter().flatten().collect();
     let name = |node: &Value| text(node, "name").to_owned();

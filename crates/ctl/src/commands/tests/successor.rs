@@ -8,7 +8,7 @@ fn answer(text: &str) -> Reply {
     Reply { status: 200, body: text.as_bytes().to_vec() }
 }
 
-/// As version 2.29.0 tells with `--help`: a command, and its options with all their names; those with `=` have values.
+/// As version 2.29.0 prints with `--help`: a command, and its options with all their names; those with `=` have values.
 #[test]
 fn every_command_is_known_with_all_its_options() {
     let mut unknown = Vec::new();
@@ -52,7 +52,7 @@ fn a_user_is_said_by_either_name() {
     let line =
         ["-V", "v", "permissions", "declare", "--username", "bob", "--configure", "", "--read", ".*", "--write", ""];
     check_one(&line, expected);
-    // The old one's `--username` is who asks.
+    // The old one's `--username` is the user that asks.
     let line = ["declare", "permission", "vhost=v", "--username", "me", "user=bob", "configure=", "read=.*", "write="];
     check_one(&line, expected);
     check(&["user_limits", "list", "--username", "bob"], &[answer("[]")], &["GET user-limits/bob?columns=user,value"]);

@@ -1,4 +1,4 @@
-//! One rule and one object: from "it is so" to "it has been so for long enough" and back.
+//! One rule and one object: from "it holds" to "it has held for long enough" and back.
 //!
 //! ```text
 //!            above                for                    clear_for, at or below clear

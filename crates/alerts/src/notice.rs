@@ -11,10 +11,10 @@ use crate::rule::{Kind, Rule, Severity};
 /// The version of a notice's JSON. It changes only when a member is removed or changes its meaning.
 const VERSION: u64 = 1;
 
-/// Whether it is so, or over.
+/// Whether the condition holds, or is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// It is so.
+    /// It holds.
     Firing,
     /// It is over.
     Resolved,

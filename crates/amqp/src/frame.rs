@@ -115,7 +115,7 @@ pub enum FrameError {
     },
 }
 
-/// Decodes the frame at the front of `input`, and tells how many bytes of it that took. `Ok(None)` asks for more input.
+/// Decodes the frame at the front of `input`, and returns how many bytes of it that took. `Ok(None)` asks for more input.
 ///
 /// `frame_len_max` bounds the whole frame; 0 is no bound. A frame that is too long, or of no known kind, is refused as
 /// soon as its first 7 bytes are there.
@@ -155,7 +155,7 @@ pub fn frame_len(input: &[u8]) -> Option<usize> {
     Some(payload_len as usize + FRAME_OVERHEAD as usize)
 }
 
-/// The bytes before a payload of this length, for writers that do not copy the payload. [`FRAME_END`] goes after it.
+/// The bytes before a payload of this length, for writers that do not copy the payload. [`FRAME_END`] follows it.
 #[inline]
 #[must_use]
 pub fn frame_head(kind: FrameKind, channel: u16, payload_len: u32) -> [u8; FRAME_HEAD_LEN] {

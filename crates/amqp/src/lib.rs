@@ -6,7 +6,7 @@
 //!  content   the payload of a header frame: body length and properties; cutting a body into frames
 //!  table     field tables: headers and arguments
 //!  reply     reply codes and texts
-//!  uri       where a broker is, and who asks: amqp[s]://user:password@host:port/vhost
+//!  uri       where a broker is, and as which user: amqp[s]://user:password@host:port/vhost
 //!  sasl      users and passwords in logins
 //!  handshake from the protocol header to connection.open-ok, both sides
 //!  server    what a server checks of frames, and what it says about them

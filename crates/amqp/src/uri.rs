@@ -15,7 +15,7 @@ const PORT_TLS: u16 = 5671;
 /// What stands for itself in a URI.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Where a broker is, and who asks.
+/// Where a broker is, and the user that logs in.
 ///
 /// An empty path is the vhost `/`, and so is a path of just a slash: brokers have no vhost without a name.
 #[derive(Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Uri {
     pub auth_mechanism: Option<String>,
     /// What is asked of TLS, if anything is.
     pub tls: Option<Box<TlsQuery>>,
-    /// As it was written, without who asks and without its query; None where it was not.
+    /// As it was written, without user, password and query; None where it was not.
     pub written: Option<Box<str>>,
 }
 
@@ -86,7 +86,7 @@ impl Uri {
         parse(text).map_err(|reason| UriError { uri: shown(text), reason })
     }
 
-    /// The URI without who asks and without its query, as it may be shown to anyone; otherwise as it was written, as RabbitMQ shows it.
+    /// The URI without user, password and query, as it may be shown to anyone; otherwise as it was written, as RabbitMQ shows it.
     #[must_use]
     pub fn without_user(&self) -> String {
         if let Some(written) = &self.written {

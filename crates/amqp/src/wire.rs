@@ -17,7 +17,7 @@ pub enum Malformed {
     /// The payload ends inside a value.
     #[error("payload ends too early")]
     Truncated,
-    /// The payload goes on after the last value.
+    /// The payload continues after the last value.
     #[error("payload goes on after the last argument")]
     Trailing,
     /// A name is not UTF-8.

@@ -3,7 +3,7 @@
 /// What each direction begins with, and gives back while nothing happens.
 const LEN_MIN: usize = 2 * 1024;
 
-/// As far as the input grows by itself: larger reads gain nothing more.
+/// As far as the input grows without being asked: larger reads gain nothing more.
 const INPUT_LEN_MAX: usize = 256 * 1024;
 
 /// Bytes that were received: `start..end` are not taken yet.

@@ -33,7 +33,7 @@ pub struct Turn {
 
 /// An open connection.
 ///
-/// Reads as a [`Session`]: what is published and sent goes into its output, and leaves with the next [`turn`](Self::turn).
+/// Reads as a [`Session`]: what is published and sent is put into its output, and leaves with the next [`turn`](Self::turn).
 #[derive(Debug)]
 pub struct Connection {
     session: Session,
@@ -63,7 +63,7 @@ impl Secrets {
         Secrets {
             next: Box::pin(async move {
                 if receiver.changed().await.is_err() {
-                    // No secrets are made any more.
+                    // No more secrets are made.
                     std::future::pending::<()>().await;
                 }
                 receiver
@@ -82,8 +82,8 @@ struct Heartbeat {
     silent_count: u32,
 }
 
-/// Half intervals without a word from the broker that make it gone: two whole intervals. Those in which the caller does not listen do not
-/// count.
+/// Half intervals without a word from the broker after which it is lost: two whole intervals. Those in which the caller does not listen do
+/// not count.
 const SILENT_COUNT_MAX: u32 = 4;
 
 impl Heartbeat {
@@ -421,7 +421,7 @@ async fn shake_hands(stream: &mut Stream, uri: &Uri, options: &ConnectOptions) -
             Ok(Some(agreement)) => return Ok(Session::new(agreement, input, output)),
             Ok(None) => {}
             Err(error) => {
-                // The broker's close is answered as far as that goes at once.
+                // The broker's close is answered as far as that can be written at once.
                 poll_fn(|cx| {
                     let _ = stream.poll_write(cx, output.rest()).map_ok(drop);
                     let _ = stream.poll_flush(cx);

@@ -28,7 +28,7 @@ pub(crate) struct Handshake<'a> {
 }
 
 impl<'a> Handshake<'a> {
-    /// Begins: the protocol header goes out.
+    /// Begins: writes the protocol header.
     pub(crate) fn new(uri: &'a Uri, options: &'a ConnectOptions, output: &mut Output) -> Self {
         let state = ClientHandshake::begin(output.bytes());
         Handshake { uri, options, state, agreement: Agreement::default() }

@@ -15,7 +15,7 @@
 //! one read brought is handed out as [`Event`]s that borrow from the input buffer. Channels are numbers; one connection
 //! carries as many as the broker permits, and requests on them need not wait for each other's answers.
 //!
-//! Not here: pools of connections, and what to declare again after a connection was lost; who uses it knows that.
+//! Not here: pools of connections, and what to declare again after a connection was lost; its owner knows that.
 
 mod back_off;
 mod buffers;

@@ -6,7 +6,7 @@ use amqp::TableBuf;
 use net::{ClientTls, DialOptions};
 use tokio::sync::watch;
 
-/// How a client says who it is.
+/// How a client identifies itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mechanism {
     /// Name and password.
@@ -40,18 +40,18 @@ pub struct ConnectOptions {
     pub properties: TableBuf,
     /// How to log in.
     pub mechanism: Mechanism,
-    /// Who logs in; otherwise whom the URI names.
+    /// The user that logs in; otherwise the one that the URI names.
     pub credentials: Option<Credentials>,
     /// Passwords that follow one another, as tokens do that expire: new connections log in with the latest, instead of
-    /// the one above, and open ones are told (`connection.update-secret`).
+    /// the one above, and open ones are updated (`connection.update-secret`).
     pub secrets: Option<watch::Receiver<String>>,
-    /// Seconds between heartbeats; 0 leaves it to the broker. What the URI says goes first.
+    /// Seconds between heartbeats; 0 leaves it to the broker. What the URI says precedes it.
     pub heartbeat: u16,
     /// Whether to go without heartbeats whatever the broker suggests.
     pub is_without_heartbeat: bool,
-    /// The longest frame in bytes; 0 leaves it to the broker. What the URI says goes first.
+    /// The longest frame in bytes; 0 leaves it to the broker. What the URI says precedes it.
     pub frame_max: u32,
-    /// Channels at most; 0 leaves it to the broker. What the URI says goes first.
+    /// Channels at most; 0 leaves it to the broker. What the URI says precedes it.
     pub channel_max: u16,
     /// For URIs with TLS.
     pub tls: Option<ClientTls>,

@@ -82,7 +82,7 @@ pub enum Event<'a> {
     Delivered {
         /// The channel.
         channel: u16,
-        /// Which, to whom, from where.
+        /// The consumer's tag, the delivery's, and where the message was published.
         deliver: basic::Deliver<'a>,
         /// The message.
         content: Content<'a>,

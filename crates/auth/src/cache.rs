@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// Lets in who says `yes`, and counts how often it was asked.
+    /// Lets in users with the password `yes`, and counts how often it was asked.
     #[derive(Debug, Default)]
     struct Counting {
         count: Arc<AtomicUsize>,

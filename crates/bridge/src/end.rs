@@ -32,8 +32,8 @@ pub enum ConnectError {
         /// The host.
         host: String,
     },
-    /// TLS cannot be done as the URI wants it. Of files there is one text, whatever is wrong with them: who reads it may not know what
-    /// files there are.
+    /// TLS cannot be done as the URI wants it. Of files there is one text, whatever is wrong with them: its reader may not know what files
+    /// there are.
     #[error("TLS of {address}: {reason}")]
     Tls {
         /// Host and port.
@@ -58,7 +58,7 @@ pub struct Wish {
     pub name: String,
     /// What connects: `shovels`, `links`.
     pub who: &'static str,
-    /// The process's own broker is meant, whatever host the URI names.
+    /// It connects to the process's own broker, whatever host the URI names.
     pub is_here: bool,
     /// Whose URIs these are: the operator's own files may be anywhere.
     pub author: Author,

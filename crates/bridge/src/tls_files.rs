@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory that goes with its test.
+    /// A directory that is deleted with its test.
     struct Directory(PathBuf);
 
     impl Directory {

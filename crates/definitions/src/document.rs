@@ -71,7 +71,7 @@ impl<'a> Document<'a> {
         Document { text, answer: Some(number), survey }
     }
 
-    /// What it has, as far as its first reading tells.
+    /// What it has, as far as its first reading shows.
     pub fn survey(&self) -> &Survey {
         &self.survey
     }

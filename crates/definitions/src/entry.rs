@@ -88,7 +88,7 @@ impl EntryLocation {
         EntryLocation { kind, number, name: name.join(" ").into() }
     }
 
-    /// What tells it from all others.
+    /// What distinguishes it from all others.
     pub(crate) fn key(&self) -> (&'static str, usize) {
         (self.kind, self.number)
     }

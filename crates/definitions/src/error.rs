@@ -2,7 +2,7 @@
 
 use crate::read_error::ReadError;
 
-/// Why definitions cannot be imported, with the entry that is in the way. Nothing has been imported unless it says so.
+/// Why definitions cannot be imported, with the entry that is in the way. Nothing has been imported unless the text says that.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct DefinitionsError(pub String);

@@ -115,7 +115,7 @@ pub fn topic_permission(given: &TopicPermission) -> Value {
     })
 }
 
-/// A global parameter. None: what tells this cluster from all others stays here.
+/// A global parameter. None: what distinguishes this cluster from all others stays here.
 #[must_use]
 pub fn global_parameter(parameter: &GlobalParameter) -> Option<Value> {
     let is_exported = &*parameter.name != GlobalParameter::CLUSTER_ID;

@@ -84,7 +84,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Limits by their names. Their values are checked by those who set them.
+/// Limits by their names. The callers that set them check their values.
 pub(crate) fn limits_of(members: &Map<String, Value>) -> Result<Vec<(&str, i64)>, ReadError> {
     let number =
         |(name, value): (&'_ String, &'_ Value)| value.as_i64().ok_or_else(|| wrong_type(name, "an integer", value));

@@ -74,7 +74,7 @@ fn of_members(members: &Map<String, Value>, scope: Scope<'_>) -> Result<Definiti
     }
     definitions.exchanges = reader.each(members, "exchanges", exchange)?;
     definitions.queues = reader.each(members, "queues", queue)?;
-    // The default exchange has its bindings by itself; documents of old brokers name them.
+    // The default exchange has its bindings without any being made; documents of old brokers name them.
     definitions.bindings = reader.each(members, "bindings", binding)?;
     if let Some(bindings) = &mut definitions.bindings {
         bindings.retain(|binding| !binding.source.as_str().is_empty());

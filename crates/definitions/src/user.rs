@@ -18,7 +18,7 @@ pub struct UserRequest {
     pub password: PasswordChange,
     /// Its second password.
     pub second_password: PasswordChange,
-    /// Whether the first password so far goes on being valid as the second one.
+    /// Whether the first password so far stays valid as the second one.
     pub keeps_old_password: bool,
     /// Its tags; None leaves them as they are.
     pub tags: Option<Tags>,

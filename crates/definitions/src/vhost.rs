@@ -108,7 +108,7 @@ impl VhostEntry {
 }
 
 /// What a vhost says of itself, without what says nothing: brokers of 3.11 and 3.12 write `"undefined"` or null where they have
-/// no value. As in RabbitMQ, a default type that is none is passed over.
+/// no value. As in RabbitMQ, a default type that does not exist is passed over.
 fn effective(fields: Fields<'_>, remarks: &mut Vec<Remark>) -> Map<String, Value> {
     let mut members = fields.0.clone();
     members.retain(|_, value| !value.is_null());

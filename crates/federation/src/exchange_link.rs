@@ -30,7 +30,7 @@ pub(crate) struct ExchangeEnd {
     source: String,
 }
 
-/// What the broker at the other end calls its cluster, if it says so.
+/// What the broker at the other end calls its cluster, if it reports that.
 pub(crate) fn cluster_name_of(connection: &Connection) -> Option<Box<str>> {
     connection.server()?.cluster_name.as_deref().map(Box::from)
 }

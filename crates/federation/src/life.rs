@@ -44,7 +44,7 @@ impl Publisher {
         Publisher { way, route: None, encoded: Vec::new() }
     }
 
-    /// Where a message goes, and with which properties. `None`: nowhere.
+    /// Where a message is sent, and with which properties. `None`: nowhere.
     fn forward(
         &mut self,
         deliver: &basic::Deliver<'_>,
@@ -57,7 +57,7 @@ impl Publisher {
             WayKind::Exchange { name, .. } => (name.as_bytes(), deliver.routing_key),
             WayKind::Queue { name } => (&b""[..], name.as_bytes()),
         };
-        // A queue that is gone is a failure, and not the end of its messages.
+        // A deleted queue is a failure, and not the end of its messages.
         let is_mandatory = matches!(self.way.kind, WayKind::Queue { .. });
         if self.route.as_ref().is_none_or(|(of, _)| of != key) {
             let route = Route::new(exchange, key, is_mandatory);

@@ -1,4 +1,4 @@
-//! Which link, and what it tells of itself.
+//! Which link, and what it reports of itself.
 
 use std::fmt;
 use std::time::SystemTime;

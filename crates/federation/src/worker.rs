@@ -24,10 +24,10 @@ use crate::wanted::{Fed, Link};
 const SETTLING_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long an upstream may take to delete what a link has made there, and to be connected to for that.
 const CLEANING_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often it is looked whether the exchange of a link is still there: without it messages go elsewhere, and no error tells of it.
+/// How often it is looked whether the exchange of a link still exists: without it messages are routed elsewhere, and no error reports it.
 const CHECK_INTERVAL: Duration = Duration::from_secs(90);
 
-/// How long a link goes on that is told nothing more of bindings: where its exchange is gone it is to be stopped, and to clean up.
+/// How long a link lives on that gets no more bindings: where its exchange is deleted it is to be stopped, and to clean up.
 const UNFOLLOWED_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes that wait for an upstream at most: as long as there are more, no more is asked of it.
 const ASKED_LEN_MAX: usize = 1 << 20;
@@ -43,7 +43,7 @@ pub(crate) enum Order {
     /// To end. What is under way is settled for so long.
     Stop {
         patience: Duration,
-        /// What it has made at the upstream goes, if the link is one that cleans up.
+        /// What it has made at the upstream is deleted, if the link is one that cleans up.
         cleans_up: bool,
     },
 }
@@ -60,13 +60,13 @@ pub(crate) struct Worker {
     pub(crate) knows_type: bool,
 }
 
-/// The upstream's end, and what it is told of.
+/// The upstream's end, and what it receives.
 enum End {
     Exchange {
         end: Box<ExchangeEnd>,
         changes: mpsc::Receiver<BindingChange>,
         check_at: Instant,
-        /// Nothing more is told of bindings. Mostly the exchange is gone, and the link about to be stopped.
+        /// No more changes of bindings come. Mostly the exchange is deleted, and the link about to be stopped.
         fails_at: Option<Instant>,
     },
     Queue {
@@ -84,7 +84,7 @@ struct Connected {
     upstream_vhost: Box<str>,
 }
 
-/// What is left of a life that was told to end: the connection to the upstream, and the vhost there.
+/// What is left of a life that was ordered to end: the connection to the upstream, and the vhost there.
 type Rest = Option<(Connection, Box<str>)>;
 
 /// What an end has to do next.
@@ -136,7 +136,7 @@ impl End {
 }
 
 impl Worker {
-    /// Lives until it is told to end.
+    /// Lives until it is ordered to end.
     pub(crate) async fn run(mut self) {
         let mut rest = None;
         loop {
@@ -199,8 +199,8 @@ impl Worker {
         Ok(Some((life.upstream, upstream_vhost)))
     }
 
-    /// Deletes what the link has made at the upstream, if it is one that does, and says goodbye. What was made by an earlier life goes,
-    /// too: so the upstream is connected to once more for that.
+    /// Deletes what the link has made at the upstream, if it is one that does, and says goodbye. What was made by an earlier life is
+    /// deleted, too: so the upstream is connected to once more for that.
     async fn leave(&self, rest: Rest, cleans_up: bool) {
         let makes_something = matches!(self.link.fed, Fed::Exchange(_));
         if !(cleans_up && self.link.cleans_up && makes_something) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// The longest latency that is told from longer ones: an hour.
+/// The longest latency that is distinguished from longer ones: an hour.
 pub const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
 /// Digits of a value that are exact.
 const SIGNIFICANT_DIGITS: u8 = 3;

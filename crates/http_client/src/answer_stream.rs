@@ -1,4 +1,4 @@
-//! An answer that is read as it comes, however long it goes on.
+//! An answer that is read as it comes, however long it lasts.
 
 use std::pin::Pin;
 

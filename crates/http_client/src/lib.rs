@@ -1,7 +1,7 @@
 //! Requests over HTTP/1.1: what our own programs ask of a management API, of InfluxDB, of a server for tokens.
 //!
 //! ```text
-//!  url            where a server is, and who asks: http[s]://user:password@host:port/path, or a Unix socket
+//!  url            where a server is, and as which user: http[s]://user:password@host:port/path, or a Unix socket
 //!  request        what is asked, and what was answered
 //!  client         asks one server, one request after the other, over a connection that is kept
 //!  answer_stream  an answer that is read as it comes
@@ -37,6 +37,6 @@ pub(crate) const ANSWER_LEN_MAX: usize = 64 << 20;
 /// Bounds an answer that may be a RabbitMQ's definitions: with a million queues these are 200 to 300 MB.
 pub const DEFINITIONS_LEN_MAX: usize = 512 << 20;
 
-/// What has to come of a body within [`PACE_WINDOW`], whatever time the answer has as a whole: who sends a byte a second never ends.
+/// What has to come of a body within [`PACE_WINDOW`], whatever time the answer has as a whole: one of a byte a second would never end.
 pub(crate) const PACE_LEN_MIN: usize = 4 << 10;
 pub(crate) const PACE_WINDOW: std::time::Duration = std::time::Duration::from_secs(60);

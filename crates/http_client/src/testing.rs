@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 pub struct TlsServer {
     /// Where it listens, on localhost.
     pub port: u16,
-    /// The authority's certificate, as a PEM file that goes with the server.
+    /// The authority's certificate, as a PEM file that is deleted with the server.
     pub ca: PathBuf,
     task: tokio::task::JoinHandle<()>,
 }
@@ -45,7 +45,7 @@ impl TlsServer {
         let task = tokio::spawn(async move {
             loop {
                 let (tcp, _) = listener.accept().await.unwrap();
-                // A client that refuses us is gone.
+                // A client that refuses us has disconnected.
                 let Ok(mut stream) = acceptor.accept(tcp).await else { continue };
                 let mut request = Vec::new();
                 while !request.windows(4).any(|end| end == b"\r\n\r\n") {

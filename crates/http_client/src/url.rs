@@ -1,4 +1,4 @@
-//! Where a server is, and who asks.
+//! Where a server is, and which user asks.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ pub struct HttpUrl {
     path: String,
     pub(crate) authorization: Option<HeaderValue>,
     pub(crate) is_tls: bool,
-    /// Whom to trust; whom the system does, if that is not said.
+    /// Which authorities to trust; the system's, if that is not said.
     pub(crate) tls: Option<ClientTls>,
 }
 
@@ -133,13 +133,13 @@ impl HttpUrl {
         self.authorization.is_some()
     }
 
-    /// The same URL, and whom to trust if it is an `https://` one.
+    /// The same URL, with the authorities to trust if it is an `https://` one.
     #[must_use]
     pub fn trusting(self, tls: ClientTls) -> Self {
         HttpUrl { tls: Some(tls), ..self }
     }
 
-    /// The same URL, trusting whom another one does.
+    /// The same URL, trusting the authorities of another one.
     #[must_use]
     pub fn trusting_as(self, other: &HttpUrl) -> Self {
         HttpUrl { tls: other.tls.clone(), ..self }

@@ -29,7 +29,7 @@ pub enum WhenFull {
     Wait,
 }
 
-/// Serves what comes, until it is dropped: then its connections end, too. `on_refusal` is told when the process is out of open files.
+/// Serves what comes, until it is dropped: then its connections end, too. `on_refusal` is called when the process is out of open files.
 pub async fn accept<F>(
     mut listener: Listener,
     places: ConnectionSlots,

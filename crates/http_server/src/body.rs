@@ -23,7 +23,7 @@ pub trait Pieces: Send {
     fn write_next(&mut self, out: &mut Vec<u8>) -> bool;
 }
 
-/// Makes an answer that goes on for as long as something happens. It is asked for a piece when the socket has taken the one before it.
+/// Makes an answer that lasts for as long as something happens. It is asked for a piece when the socket has taken the one before it.
 pub trait Source: Send {
     /// The next piece, when there is one. None: that was all.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
@@ -40,7 +40,7 @@ pub enum Spent {
     Reader,
 }
 
-/// Sees how an answer goes to its reader. It is dropped when the answer has ended, or its reader has closed the connection.
+/// Sees how an answer is sent to its reader. It is dropped when the answer has ended, or its reader has closed the connection.
 pub trait Watcher: Send {
     /// From where the last time ended until then it was spent on this.
     fn spent(&mut self, on: Spent, until: Instant);
@@ -92,7 +92,7 @@ impl AnswerBody {
         AnswerBody { state, watcher: None, spent: Spent::Making }
     }
 
-    /// The same, which the watcher sees on its way. One that goes on is not watched: it takes as long as its reader wants.
+    /// The same, which the watcher sees on its way. An endless one is not watched: it takes as long as its reader wants.
     #[must_use]
     pub fn watched(self, watcher: Box<dyn Watcher>) -> AnswerBody {
         let is_live = matches!(self.state, BodyState::Source(_));
@@ -108,7 +108,7 @@ impl AnswerBody {
         })
     }
 
-    /// One that goes on.
+    /// An endless one.
     #[must_use]
     pub fn live(source: Box<dyn Source>) -> AnswerBody {
         AnswerBody::in_state(BodyState::Source(source))

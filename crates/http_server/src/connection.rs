@@ -44,7 +44,7 @@ impl Default for Limits {
     }
 }
 
-/// Serves until the client goes or misbehaves; after `stop`, until the request that is being answered is. An answer of 101 makes the
+/// Serves until the client disconnects or misbehaves; after `stop`, until the request that is being answered is. An answer of 101 makes the
 /// connection another one, which outlives this.
 pub async fn serve<S, A, F, B>(stream: S, limits: Limits, answer: A, stop: impl Future<Output = ()>)
 where

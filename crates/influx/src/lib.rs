@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  warren_queue,node=rabbit@a,vhost=/,queue=new\ orders messages_ready=3i,consumers=1i 1700000000000000000
-//!  measurement │ tags: what tells a series from others  │ fields: numbers, texts        │ when, since 1970
+//!  measurement │ tags: what identifies a series         │ fields: numbers, texts        │ when, since 1970
 //! ```
 //!
 //! ```text

@@ -14,7 +14,7 @@ use crate::target::Target;
 /// How long an answer may take that does not go on.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long the next line of an answer that goes on may take. A broker that has nothing to say sends an empty one every 15 s.
+/// How long the next line of an endless answer may take. A broker that has nothing to say sends an empty one every 15 s.
 const LINE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the end of an answer may take that was interrupted.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
@@ -36,7 +36,7 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// The API of the broker that is meant. Nothing is asked yet.
+    /// The API of the broker that is named. Nothing is asked yet.
     pub(crate) fn of(target: &Target) -> Result<Api, Failure> {
         let url = target.url()?;
         Ok(Api { place: url.to_string(), client: Client::new(url, TIMEOUT) })
@@ -81,8 +81,8 @@ impl Api {
         }
     }
 
-    /// The lines of an answer that goes on until one side ends it. An interrupt asks the broker to end it, so that its last lines say what
-    /// it came to.
+    /// The lines of an answer that lasts until one side ends it. An interrupt asks the broker to end it, so that its last lines say what it
+    /// came to.
     pub(crate) async fn session(
         self,
         path_of: &str,
@@ -98,7 +98,7 @@ impl Api {
         Ok(lines)
     }
 
-    /// The lines of an answer that goes on until one side ends it.
+    /// The lines of an answer that lasts until one side ends it.
     pub(crate) async fn lines(&mut self, path: &str) -> Result<Lines, Failure> {
         let request = Request::new(Method::GET).below(path);
         let mut stream = self.client.open(&request).await.map_err(|error| self.silent(&error))?;
@@ -193,7 +193,7 @@ impl Lines {
         }
         self.is_interrupted = true;
         let ended = tokio::time::timeout(END_TIMEOUT, ending.api.ask(ending.request)).await;
-        // A broker that cannot be asked any more sees that its viewer has gone.
+        // A broker that can no longer be asked sees that its viewer has disconnected.
         if !matches!(ended, Ok(Ok(_))) { Ok(None) } else { self.next_in(END_TIMEOUT).await }
     }
 

@@ -1,15 +1,15 @@
 //! What attaches to a broker that runs, and looks into it: `warren trace`, `warren profile`, `warren top`.
 //!
 //! ```text
-//!  target   which broker is asked, and by whom
-//!  api      its HTTP API: JSON, and answers that go on
+//!  target   which broker is asked, and as which user
+//!  api      its HTTP API: JSON, and endless answers
 //!  failure  why there is nothing to show
 //!  trace    calls of the broker's functions, and messages, as they happen
-//!  profile  where time goes
+//!  profile  where time is spent
 //!  top      what keeps it busy
 //! ```
 //!
-//! Everything goes over the HTTP API, as an administrator. What a session costs is bounded by the broker; it ends when this program does.
+//! All requests are sent over the HTTP API, as an administrator. The broker bounds what a session costs; it ends when this program does.
 //! Knows nothing of the broker.
 
 mod api;

@@ -25,7 +25,7 @@ impl Outcome for u8 {
     }
 }
 
-/// Runs what a command does. Returns the exit status: that of its outcome, 1 failed, 2 bad usage. Ctrl-C and SIGTERM end what goes on,
+/// Runs what a command does. Returns the exit status: that of its outcome, 1 failed, 2 bad usage. Ctrl-C and SIGTERM end what is running,
 /// which is no failure; nor is it one that what reads the output has had enough.
 pub fn main<T: Outcome>(command: impl Future<Output = Result<T, Failure>>) -> u8 {
     main_with(async |mut interrupt| {
@@ -36,7 +36,7 @@ pub fn main<T: Outcome>(command: impl Future<Output = Result<T, Failure>>) -> u8
     })
 }
 
-/// The same for a command that has something to do when Ctrl-C or SIGTERM comes, and then ends by itself.
+/// The same for a command that has something to do when Ctrl-C or SIGTERM comes, and then ends itself.
 pub fn main_with<T: Outcome>(command: impl AsyncFnOnce(Interrupt) -> Result<T, Failure>) -> u8 {
     let done = terminal::run(async {
         let interrupt = Interrupt::listen()?;

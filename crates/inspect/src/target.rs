@@ -1,4 +1,4 @@
-//! Which broker is asked, and by whom: the options that `warren ctl` has.
+//! Which broker is asked, and as which user: the options that `warren ctl` has.
 
 use std::path::{Path, PathBuf};
 

@@ -60,7 +60,7 @@ pub struct History<'a> {
     pub counts: Counts,
     /// It was dead-lettered, and its headers say where.
     pub has_died: bool,
-    /// A dead-letter routing key has taken the place of all of its own: `CC` means nothing any more.
+    /// A dead-letter routing key has taken the place of all of its own: `CC` no longer means anything.
     pub has_lost_copies: bool,
     /// The routing keys that its publisher hid from consumers (`BCC`), each a shortstr.
     pub hidden_keys: &'a [u8],
@@ -128,7 +128,7 @@ impl<'a> Parts<'a> {
         FIXED_LEN + self.history.len() + address_len + 4 + self.header.bytes().len() + self.body.len()
     }
 
-    /// The content in memory of its own, for whom no chunk must be kept alive.
+    /// The content in memory of its own, so that it keeps no chunk alive.
     pub fn to_kept(self) -> StoredContent {
         kept(self.len(), |out| self.write(out))
     }

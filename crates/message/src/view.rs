@@ -74,14 +74,14 @@ impl<'a> View<'a> {
         self.content.properties.correlation_id
     }
 
-    /// The user who its publisher says published it.
+    /// The user that published it, according to its publisher.
     #[inline]
     #[must_use]
     pub fn user_id(&self) -> Option<&'a [u8]> {
         self.content.properties.user_id
     }
 
-    /// Where its answer goes.
+    /// Where its answer is to be sent.
     #[inline]
     #[must_use]
     pub fn reply_to(&self) -> Option<&'a [u8]> {

@@ -58,11 +58,11 @@ impl Failure {
 
 fn dial_sentence(error: &DialError) -> String {
     match error {
-        // What answers there begins with no record of TLS: rustls says so in its own words.
+        // What answers there begins with no record of TLS: rustls reports that in its own words.
         DialError::Tls { host, port, source } if source.to_string().contains("InvalidContentType") => {
             format!("{host}:{port} does not speak TLS, which amqps:// asks for")
         }
-        // Who does not understand may close the socket so soon that nothing of its answer arrives.
+        // A peer that does not understand may close the socket so soon that nothing of its answer arrives.
         DialError::Tls { host, port, source } if is_cut_off(source) => {
             format!("{host}:{port} ended the TLS handshake, and may not speak TLS: {source}")
         }

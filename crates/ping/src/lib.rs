@@ -4,7 +4,7 @@
 //!  arguments   the command line → settings
 //!  stage       what is measured in a round, and how long each part of it took   ─┐
 //!  statistics  rounds → least, middle, worst, jitter of each stage               │ no I/O, no clock
-//!  schedule    when the next round is, and when there is none any more           │
+//!  schedule    when the next round is, and when there is none left               │
 //!  verdict     statistics → one sentence: the network, or the broker             │
 //!  text, json  what is shown: a line a round, a table, the verdict              ─┘
 //!  probe       does a round: sockets, AMQP, the clock; `queue` is what it declares and deletes

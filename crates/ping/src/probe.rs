@@ -103,7 +103,7 @@ impl<'a> Probe<'a> {
         outcome
     }
 
-    /// Keeps the connection alive while nothing is measured, and never ends by itself. A connection that is lost loses the next round.
+    /// Keeps the connection alive while nothing is measured, and never returns. A connection that is lost loses the next round.
     pub(crate) async fn idle(&mut self) {
         if let Some(kept) = &mut self.kept
             && let Err(failure) = kept.idle().await
@@ -114,7 +114,7 @@ impl<'a> Probe<'a> {
         std::future::pending().await
     }
 
-    /// Deletes the queue, if it does not go by itself. Returns what could not be done.
+    /// Deletes the queue, if it is not deleted with the connection. Returns what could not be done.
     pub(crate) async fn end(&mut self) -> Option<String> {
         let kept = self.kept.take();
         let delete = queue::Delete { queue: self.queue.as_bytes(), ..Default::default() };
@@ -131,7 +131,7 @@ impl<'a> Probe<'a> {
         if is_closed || !self.has_declared {
             return None;
         }
-        // The connection that was kept may be one that the broker does not read any more: that which has published is blocked.
+        // The connection that was kept may be one that the broker no longer reads: that which has published is blocked.
         match self.delete_anew(&delete).await {
             Ok(()) => None,
             Err(failure) => Some(format!("deleting the queue {} failed, it will expire: {failure}", self.queue)),

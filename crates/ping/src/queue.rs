@@ -1,7 +1,7 @@
-//! The queue that messages go through: which one, and what is told of it.
+//! The queue that messages go through: which one, and how it is described.
 //!
-//! One that nothing is to survive belongs to the connection, is named by the broker and goes with the connection. One that is durable has a
-//! name of its own, is deleted at the end, and goes by itself some minutes after a ping that could not do so.
+//! One that nothing is to survive belongs to the connection, is named by the broker and is deleted with the connection. One that is durable
+//! has a name of its own, is deleted at the end, and expires some minutes after a ping that could not do so.
 
 use amqp::{TableBuf, Value, queue};
 

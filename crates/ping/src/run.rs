@@ -40,7 +40,7 @@ pub fn main(arguments: &Arguments) -> u8 {
 
 /// Why it ended before its time.
 enum Ended {
-    /// Nothing reads what is written: who stops to read, as `head` does, has read enough.
+    /// Nothing reads what is written: a reader that stops, as `head` does, has read enough.
     Unread,
     Failed(String),
 }

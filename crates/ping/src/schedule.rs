@@ -1,4 +1,4 @@
-//! When the next round is, and when there is none any more.
+//! When the next round is, and when there is none left.
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) enum Stage {
     /// A new TCP connection: the kernels on both sides, and the network. The broker's process has no part in it.
     Connect,
-    /// The same as this kernel measures it, from one segment to the one that answers it: without the time until this program is told.
+    /// The same as this kernel measures it, from one segment to the one that answers it: without the time until this program is woken.
     Kernel,
     /// TLS on it.
     Tls,
@@ -55,7 +55,7 @@ impl Stage {
     }
 }
 
-/// How long each part of a round took. Not every connection has TLS, and not every kernel tells.
+/// How long each part of a round took. Not every connection has TLS, and not every kernel reports times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Times {
     stages: [Option<Duration>; STAGE_COUNT],

@@ -17,7 +17,7 @@ pub(crate) struct Subject {
     pub(crate) uri: String,
     /// Where its name leads.
     pub(crate) peer: String,
-    /// Product and version, as the broker tells them.
+    /// Product and version, as the broker reports them.
     pub(crate) broker: String,
     /// Which kind of queue messages go through.
     pub(crate) queue: String,

@@ -17,7 +17,7 @@ use figures::format;
 use crate::stage::Stage;
 use crate::statistics::{StageSummary, Statistics};
 
-/// Less than this from publish to confirm is not called slow, unless a budget says so.
+/// Less than this from publish to confirm is not called slow, unless it exceeds a budget.
 const SLOW: Duration = Duration::from_millis(1);
 
 /// What the rounds mean.

@@ -3,7 +3,7 @@
 //! ```text
 //!  setting       the table of all that can be said about a workload and its machines  ─┐
 //!  value         such a thing as people write it                                       │
-//!  workload      what was said, by whom, and whether it contradicts itself             │
+//!  workload      what was said, from which source, and whether it contradicts itself   │
 //!  assumptions   figures that are no inputs, with where they come from                 │ no I/O: a workload in,
 //!  quantity      numbers with a name and a unit                                        │ lines out
 //!  formula       arithmetic that is worked out from what is shown                      │

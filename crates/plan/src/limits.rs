@@ -77,7 +77,7 @@ impl Resource {
 /// Whether a line fits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fit {
-    /// It does, or does not: needs this part of what is there.
+    /// It does, or does not: needs this part of the machine's.
     Known {
         /// What is there.
         limit: f64,

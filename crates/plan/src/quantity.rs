@@ -13,9 +13,9 @@ pub enum Unit {
     Bytes,
     /// Bytes of memory, which people count by 1024.
     Memory,
-    /// What goes over a network.
+    /// What is sent over a network.
     BitsPerSecond,
-    /// What goes to a disk.
+    /// What is written to a disk.
     BytesPerSecond,
     /// Processors that have nothing else to do.
     Cores,

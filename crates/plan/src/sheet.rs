@@ -13,7 +13,7 @@ pub struct Line {
     pub quantity: Quantity,
     /// How. None: it is an input.
     pub formula: Option<Formula>,
-    /// Where the figures come from that are no inputs; for an input, who said it.
+    /// Where the figures come from that are no inputs; for an input, its origin.
     pub source: String,
     /// What of a machine it needs.
     pub needs: Option<Resource>,

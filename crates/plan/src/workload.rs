@@ -1,15 +1,15 @@
-//! A workload: what was said about it, by whom, and what follows from that. Refuses what contradicts itself.
+//! A workload: what was said about it, from which source, and what follows from that. Refuses what contradicts itself.
 
 use crate::quantity::Quantity;
 use crate::setting::{Key, SETTINGS, Setting, setting_of};
 use crate::value;
 
-/// Who said a value. A later one goes before an earlier one.
+/// Where a value comes from. A later one precedes an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// Nothing was said: it follows from others, or is what most have.
     Default,
-    /// It was read from what is there: results, a broker, this machine.
+    /// It was read from what exists: results, a broker, this machine.
     Found(String),
     /// It is in the user's file.
     File(String),
@@ -89,7 +89,7 @@ impl Description {
         self.get(key).is_some()
     }
 
-    /// The workload that is meant.
+    /// The whole workload, with what follows from what was said.
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ impl Workload {
         Quantity::new(setting.title, self.value(key), setting.unit)
     }
 
-    /// What was said or follows, with who said it.
+    /// What was said or follows, with its origin.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&'static Setting, Quantity, Origin)> {
         SETTINGS.iter().filter_map(|setting| {
             let (value, origin) = self.said.get(setting.key)?;

@@ -1,5 +1,5 @@
-//! What each function took, as fprof tells it: how often it was called, what it took with all that it called and alone, who called it,
-//! and what it called.
+//! What each function took, as fprof reports it: how often it was called, what it took with all that it called and alone, its callers, and
+//! what it called.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
@@ -89,7 +89,7 @@ impl<'a> Functions<'a> {
         text
     }
 
-    /// One function with who called it above, and what it called below.
+    /// One function with its callers above, and what it called below.
     pub fn neighbours(&self, name: &str, count: usize) -> Option<String> {
         let function = self.get(name)?;
         let mut text = String::new();

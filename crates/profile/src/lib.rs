@@ -4,7 +4,7 @@
 //!  frame, stacks ─┬─► folded      one stack a line: flamegraph.pl's form, read again by us
 //!                 ├─► pprof       for `go tool pprof` and what else reads it
 //!                 ├─► speedscope  for https://www.speedscope.app
-//!                 ├─► functions   what each function took, alone and with what it called, and who called it
+//!                 ├─► functions   what each function took, alone and with what it called, and its callers
 //!                 └─► tree ─────► svg   a flame graph in one file
 //!  two of them ─────► diff ─────► svg   what grew, and what fell
 //! ```

@@ -5,7 +5,7 @@
 //! wins in proportion to its weight; and which of those that stay wins does not depend on which others come or go: a new
 //! destination takes its share evenly from all others, one that leaves gives its keys to all others evenly, and no other
 //! key moves. That is the least that can move. (A jump hash over numbered buckets, as RabbitMQ's, moves that little only
-//! if the last bucket comes or goes, and depends on the order in which they were numbered.) It costs one logarithm a
+//! if the last bucket is added or removed, and depends on the order in which they were numbered.) It costs one logarithm a
 //! destination, which is paid once a key where routes are remembered.
 //!
 //! The choice depends on names and weights, and on nothing that is not the same after a restart: not on ids, not on the

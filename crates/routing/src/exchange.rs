@@ -13,7 +13,7 @@ pub enum ExchangeType {
     Topic,
     /// By the message's headers.
     Headers,
-    /// One of them, by a hash: as many messages as its weight says, and as few as possible move when another comes or goes.
+    /// One of them, by a hash: as many messages as its weight says, and as few as possible move when another is bound or unbound.
     ConsistentHash,
     /// One of them, by a hash modulo their number.
     ModulusHash,
@@ -100,11 +100,11 @@ pub struct Declaration<'a> {
     pub kind: ExchangeType,
     /// Whether it outlives a restart.
     pub is_durable: bool,
-    /// Whether it goes with the last binding from it.
+    /// Whether it is deleted with the last binding from it.
     pub is_auto_delete: bool,
     /// Whether clients may not publish to it. That is for the broker to refuse: routing does not look at it.
     pub is_internal: bool,
-    /// Where messages go that match nothing: the value of the argument `alternate-exchange`.
+    /// Where messages are sent that match nothing: the value of the argument `alternate-exchange`.
     pub alternate: Option<&'a [u8]>,
     /// All arguments as declared, checked. Consistent hash, delayed message and federation upstream exchanges look into them; else they
     /// are only kept.
@@ -120,7 +120,7 @@ pub struct Exchange {
     pub kind: ExchangeType,
     /// Whether it outlives a restart.
     pub is_durable: bool,
-    /// Whether it goes with the last binding from it.
+    /// Whether it is deleted with the last binding from it.
     pub is_auto_delete: bool,
     /// Whether clients may not publish to it.
     pub is_internal: bool,
@@ -152,8 +152,7 @@ impl Exchange {
         }
     }
 
-    /// The name of the exchange that gets what matches nothing here; it need not exist. The argument goes before the
-    /// policy.
+    /// The name of the exchange that gets what matches nothing here; it need not exist. The argument precedes the policy.
     #[must_use]
     pub(crate) fn effective_alternate(&self) -> Option<&[u8]> {
         self.alternate.as_deref().or(self.policy_alternate.as_deref())

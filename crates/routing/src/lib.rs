@@ -1,4 +1,4 @@
-//! One vhost's exchanges and bindings: which queues a message goes to.
+//! One vhost's exchanges and bindings: which queues a message is routed to.
 //!
 //! ```text
 //!  exchanges       the exchanges of a vhost: declare, delete, bind, unbind, list; names of queues

@@ -2,7 +2,7 @@
 //! their destinations' names.
 //!
 //! Binding keys mean nothing, except that a destination bound by two of them counts twice. The keys in a message's
-//! headers (`CC`) are hashed with its own, as in RabbitMQ. When a destination comes or goes, nearly all keys move; of
+//! headers (`CC`) are hashed with its own, as in RabbitMQ. When a destination is bound or unbound, nearly all keys move; of
 //! [`ConsistentHash`](crate::consistent_hash::ConsistentHash) few do.
 
 use crate::routable::Routable;

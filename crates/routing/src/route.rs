@@ -1,4 +1,4 @@
-//! Which queues a message goes to.
+//! Which queues a message is routed to.
 
 use model::ids::QueueId;
 
@@ -11,7 +11,7 @@ use crate::router::Router;
 use crate::target::{Destinations, Node};
 use crate::topic::Walk;
 
-/// Where a message goes.
+/// Where a message is routed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route<'s> {
     /// The queues, each once, in no particular order. None: the message is unroutable.

@@ -158,7 +158,7 @@ impl Mapped {
 impl Drop for Mapped {
     #[expect(unsafe_code, reason = "gives the memory back")]
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this length; the session, which gave the pointer to handlers, has seen that none uses it any more.
+        // SAFETY: mapped by `new` with this length; the session, which gave the pointer to handlers, has seen that none still uses it.
         unsafe { libc::munmap(self.ring.as_ptr().cast(), RING_LEN) };
     }
 }

@@ -276,7 +276,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Before the ring's memory goes.
+        // Before the ring's memory is unmapped.
         self.close();
     }
 }

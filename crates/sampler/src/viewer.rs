@@ -11,7 +11,7 @@ pub enum Wish {
     More,
     /// No more just now: samples wait in the ring.
     Later,
-    /// Nothing any more: the session ends.
+    /// No more: the session ends.
     Nothing,
 }
 

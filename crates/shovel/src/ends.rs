@@ -143,7 +143,7 @@ async fn ensure_exchange(connection: &mut Connection, name: &str) -> Result<(), 
     connection.close_channel(DECLARING).await.map_err(refused)
 }
 
-/// A queue of the shovel's own, bound to an exchange. It goes with the connection.
+/// A queue of the shovel's own, bound to an exchange. It is deleted with the connection.
 async fn bind_queue(connection: &mut Connection, exchange: &str, key: &str) -> Result<String, EndError> {
     let refused = |source| EndError::Refused { what: format!("exchange '{exchange}'"), source };
     let declare = queue::Declare { exclusive: true, ..Default::default() };

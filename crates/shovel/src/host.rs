@@ -4,7 +4,7 @@ use crate::status::{ShovelId, State};
 
 /// What a shovel is given by the process that it runs in.
 pub trait Host: bridge::Host {
-    /// A shovel has moved all that it was to move: its definition goes.
+    /// A shovel has moved all that it was to move: its definition is deleted.
     fn finished(&self, id: &ShovelId);
 
     /// A shovel's state has changed.

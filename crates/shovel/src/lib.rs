@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!  message           what a message is on its way: its route, its properties                   no I/O
-//!  status            what a shovel tells of itself
+//!  status            what a shovel reports of itself
 //!  ends              declaring what is consumed and published to
 //!  destination       a broker, or a web server, behind one face
-//!  web_server        a web server that is told of each message
+//!  web_server        a web server that is sent each message
 //!  worker            one shovel: connects, moves messages, fails, waits, and begins again
 //!  supervisor        which shovels run
 //!  host              what the process gives them, beside what `bridge` asks for

@@ -1,4 +1,4 @@
-//! What a shovel tells of itself.
+//! What a shovel reports of itself.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

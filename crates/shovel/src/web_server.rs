@@ -1,4 +1,4 @@
-//! A web server as the destination: it is told of one message after the other, each the body of a POST.
+//! A web server as the destination: it is sent one message after the other, each the body of a POST.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

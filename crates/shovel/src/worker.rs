@@ -86,7 +86,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Lives until it is told to end, or all is moved.
+    /// Lives until it is ordered to end, or all is moved.
     pub(crate) async fn run(mut self) {
         loop {
             let order = *self.orders.borrow_and_update();

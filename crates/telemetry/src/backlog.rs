@@ -51,7 +51,7 @@ impl<T> Backlog<T> {
         self.len += len;
         self.items.push_back((item, len));
         while self.items.len() > count_max || self.len > len_max {
-            // An item that is too long by itself goes, too.
+            // A single item that is too long is dropped, too.
             if self.pop().is_none() {
                 break;
             }

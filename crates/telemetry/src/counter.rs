@@ -1,4 +1,4 @@
-//! A number that only grows, and a number that goes up and down.
+//! A number that only grows, and a number that rises and falls.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 

@@ -3,7 +3,7 @@
 //! A counter is one relaxed atomic. The code that does a thing counts it, in batches where it works in batches; the code
 //! that shows it reads it without a lock. There is no registry: the owner of a counter knows what it is called.
 //!
-//! - [`Counter`] has many writers, [`LocalCounter`] one; [`Gauge`] goes up and down; [`Scale`] and [`Histogram`] count by size,
+//! - [`Counter`] has many writers, [`LocalCounter`] one; [`Gauge`] rises and falls; [`Scale`] and [`Histogram`] count by size,
 //!   [`Latencies`] times.
 //! - [`RecentSamples`] and [`Series`] are what a reader keeps of such numbers over time. They know no clock.
 //! - [`trace`] shows calls of the functions that an operator would ask about, and what they wait for.

@@ -40,7 +40,7 @@ pub struct ReceivedAll<T> {
     items: VecDeque<(T, usize)>,
     /// So many were dropped since the last time.
     pub missed_count: u64,
-    /// Nothing comes any more.
+    /// No more items come.
     pub is_closed: bool,
 }
 
@@ -77,7 +77,7 @@ impl<T> Mailbox<T> {
         viewer
     }
 
-    /// Nothing comes any more.
+    /// No more items come.
     pub fn close(&self) {
         let mut inner = self.inner.lock();
         inner.is_closed = true;

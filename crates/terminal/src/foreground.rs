@@ -21,7 +21,7 @@ pub fn run<T>(command: impl Future<Output = T>) -> io::Result<T> {
     Ok(outcome)
 }
 
-/// Ctrl-C and SIGTERM: the first ends what goes on, the second the program.
+/// Ctrl-C and SIGTERM: the first ends what is running, the second the program.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     has_come: watch::Receiver<bool>,
@@ -79,7 +79,7 @@ impl Interrupt {
     /// Waits until one has come.
     pub async fn come(&mut self) {
         if self.has_come.wait_for(|is_interrupted| *is_interrupted).await.is_err() {
-            // No signal can come any more.
+            // No more signals can come.
             std::future::pending::<()>().await;
         }
     }

@@ -41,7 +41,7 @@ pub struct StopSignals {
 }
 
 impl StopSignals {
-    /// Listens: from here on neither ends the process by itself. To be called within a runtime.
+    /// Listens: from here on neither signal alone ends the process. To be called within a runtime.
     ///
     /// # Errors
     ///

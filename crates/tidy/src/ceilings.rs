@@ -1,6 +1,6 @@
 //! How much breaks a rule today, by crate, where it is more than the rule allows. These figures may only go down.
 //!
-//! `crates/tidy/ceilings` has a line each: the rule, the crate, the figure. `make ceilings` writes what is there now. It refuses where a
+//! `crates/tidy/ceilings` has a line each: the rule, the crate, the figure. `make ceilings` writes today's figures. It refuses where a
 //! rule's figures would grow in all, so figures can move with files from one crate to another, and not rise.
 
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ fn render(figures: &Figures) -> String {
     HEADING.to_owned() + &lines.concat()
 }
 
-/// Writes what is there now, if no rule is broken more often than before, all crates together. Says what would have grown.
+/// Writes today's figures, if no rule is broken more often than before, all crates together. Returns what would have grown.
 pub fn write(found: &[(&str, Findings)]) -> Result<(), String> {
     let lowered = lower(&read(), found)?;
     fs::write(path(), render(&lowered)).map_err(|error| error.to_string())

@@ -239,7 +239,7 @@ fn path_at(tokens: &[Token<'_>]) -> Vec<String> {
     path
 }
 
-/// The path below the crate that is meant in `module`; nothing if it leads to another crate.
+/// The path below the crate that `path` names in `module`; nothing if it leads to another crate.
 fn absolute(module: &[String], path: &[String], modules: &HashSet<ModulePath>) -> Option<ModulePath> {
     let (mut base, mut rest) = match path.first()?.as_str() {
         "crate" => (Vec::new(), &path[1..]),

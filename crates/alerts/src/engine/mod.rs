@@ -85,7 +85,7 @@ impl Engine {
         Engine { node: node.into(), watches: Vec::new(), pass_count: 0, firing_counts: Default::default() }
     }
 
-    /// These rules hold from now on, and these webhooks exist. What fires by a rule that stays, changed or not, goes on firing; what fires
+    /// These rules hold from now on, and these webhooks exist. What fires by a rule that stays, changed or not, keeps firing; what fires
     /// by a deleted rule is resolved. A webhook that joins a rule is notified of what fires by it, and one that leaves a rule that this
     /// is resolved.
     pub fn set_rules(&mut self, rules: Vec<Rule>, webhooks: &[Box<str>], now_ms: u64) -> Vec<Notice> {

@@ -19,7 +19,7 @@ pub struct Pass<'a> {
 enum MeasuredValue {
     /// Its value.
     Value(f64),
-    /// Not yet: what fires goes on firing, and nothing else begins.
+    /// Not yet: what fires keeps firing, and nothing else begins.
     Unknown,
 }
 
@@ -115,7 +115,7 @@ fn value_of_node(watch: &mut Watch, node: &NodeFacts, now_ms: u64) -> Option<Mea
 }
 
 /// By how much a counter has grown within the window, in units of which `unit` are one. While there was no look for a whole window it may
-/// be more: enough to say that something is so, not that it is over.
+/// be more: enough to say that something holds, not that it is over.
 fn grown(watch: &mut Watch, total: u64, now_ms: u64, unit: f64) -> MeasuredValue {
     let CounterGrowth { count, is_whole } = watch.counts.grown(total, now_ms, watch.rule.window_ms);
     let value = count as f64 * unit;

@@ -93,7 +93,7 @@ fn a_queue_that_goes_takes_its_alert_with_it() {
     assert_eq!(engine.alert_states().count(), 0);
 }
 
-/// A receiver goes by the id, which the new queue has, too: its last notice has to be true.
+/// A receiver identifies an alert by the id, which the new queue has, too: its last notice has to be true.
 #[test]
 fn of_a_queue_that_is_declared_again_the_old_alert_ends_before_the_new_one_begins() {
     let mut engine = engine(json!({"kind": "queue-length", "above": 10}));

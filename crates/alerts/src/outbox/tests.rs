@@ -227,7 +227,7 @@ struct Model {
 impl Model {
     fn change(&mut self, alert: u8, is_reminder: bool, now_ms: u64) -> Notice {
         let is_firing = self.is_firing.entry(alert).or_default();
-        // The time tells notices apart: no two are pushed at the same.
+        // The time distinguishes notices: no two are pushed at the same.
         let notice = match (*is_firing, is_reminder) {
             (true, true) => reminder(alert, now_ms),
             (true, false) => resolved(alert, now_ms),

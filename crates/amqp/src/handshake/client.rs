@@ -54,7 +54,7 @@ pub enum ServerReply<'a> {
     Closed {
         /// Code and text.
         close: connection::Close<'a>,
-        /// What the client expected instead: it tells a refused login from a refused vhost.
+        /// What the client expected instead: it distinguishes a refused login from a refused vhost.
         expected: ClientHandshake,
     },
 }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each side is a state that says what the peer sends next. What comes is given to it, and it returns what the peer has said or
-//! asked for. The owner decides on the answer and calls the method for it, which appends the frames to send and goes to the next
+//! asked for. The owner decides on the answer and calls the method for it, which appends the frames to send and enters the next
 //! state. An owner that has to wait for its decision calls nothing, and may give the same frame again.
 //!
 //! ```text

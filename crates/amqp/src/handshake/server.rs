@@ -24,7 +24,7 @@ pub enum ServerHandshake {
     Opened,
     /// connection.close-ok: the server has closed the connection.
     CloseOk,
-    /// Nothing more: nothing is said any more.
+    /// Nothing more.
     Closed,
 }
 
@@ -44,7 +44,7 @@ pub enum ClientRequest<'a> {
 }
 
 impl ServerHandshake {
-    /// Looks at the first bytes of a connection. A client that wants another protocol, or another version, is told ours (4.2.2).
+    /// Looks at the first bytes of a connection. A client that wants another protocol, or another version, is sent ours (4.2.2).
     pub fn greet(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Greeting {
         let greeting = read_greeting(bytes);
         if greeting == Greeting::Other {
@@ -96,7 +96,7 @@ impl ServerHandshake {
         *self = ServerHandshake::Opened;
     }
 
-    /// Closes the connection with a reason. A client whose login was refused understands that only if it says so
+    /// Closes the connection with a reason. A client whose login was refused understands that only if it has announced so
     /// ([`authentication_failure_close`](crate::server::ClientCapabilities::authentication_failure_close)).
     pub fn close(&mut self, code: ReplyCode, explanation: &str, out: &mut Vec<u8>) {
         let text = code.text(explanation);

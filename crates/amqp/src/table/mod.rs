@@ -28,7 +28,7 @@ use std::fmt;
 /// Why bytes are no field table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// A value or a name goes beyond the end of the table.
+    /// A value or a name extends beyond the end of the table.
     #[error("field table ends inside a field")]
     Truncated,
     /// No such type of value.
@@ -111,7 +111,7 @@ impl<'a> Table<'a> {
         self.iter().find(|(found, _)| *found == name.as_bytes()).map(|(_, value)| value)
     }
 
-    /// Whether there is a number in it, however deep, that is none or infinite: RabbitMQ cannot read those, and drops the connection.
+    /// Whether there is a number in it, however deep, that is NaN or infinite: RabbitMQ cannot read those, and drops the connection.
     #[must_use]
     pub fn has_odd_number(&self) -> bool {
         self.iter().any(|(_, value)| value.is_odd_number())

@@ -34,7 +34,7 @@ pub enum Value<'a> {
         /// All digits.
         value: u32,
     },
-    /// `S`: text, mostly UTF-8, but nothing says so
+    /// `S`: text, mostly UTF-8, but nothing requires that
     LongStr(&'a [u8]),
     /// `T`: seconds since 1970
     Timestamp(u64),

@@ -43,7 +43,7 @@ impl Claims {
         usual.into_iter().chain(further).collect()
     }
 
-    /// The claim at a dotted path; a claim whose own name has dots goes before.
+    /// The claim at a dotted path; a claim whose own name has dots precedes it.
     fn at(&self, path: &str) -> Option<&Value> {
         if let Some(value) = self.0.get(path) {
             return Some(value);

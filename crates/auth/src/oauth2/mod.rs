@@ -1,5 +1,5 @@
-//! OAuth 2: a JSON Web Token in the place of the password says who the user is, until when, and by its scopes what the user may
-//! do (RabbitMQ's `rabbitmq_auth_backend_oauth2`).
+//! OAuth 2: a JSON Web Token in the place of the password identifies the user, says until when, and by its scopes what the user may do
+//! (RabbitMQ's `rabbitmq_auth_backend_oauth2`).
 
 mod claims;
 mod key_set;

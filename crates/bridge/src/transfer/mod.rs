@@ -18,7 +18,7 @@ use model::shovel::AckMode;
 pub enum Taken {
     /// Publish it.
     Publish,
-    /// Leave it: enough have been taken. It goes back to its queue when the source is closed.
+    /// Leave it: enough have been taken. It returns to its queue when the source is closed.
     Leave,
 }
 
@@ -27,13 +27,13 @@ pub enum Taken {
 pub enum Fate {
     /// It has it.
     Accepted,
-    /// It does not take it now: it goes back to its queue.
+    /// It does not take it now: it returns to its queue.
     Refused,
     /// It will never take it: its queue dead-letters it.
     Rejected,
 }
 
-/// What the source is to be told.
+/// What is to be sent to the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settlement {
     /// Which delivery.
@@ -64,9 +64,9 @@ pub struct Transfer {
     /// The tag of the delivery that is first in `outcomes`.
     first: u64,
     outcomes: VecDeque<Outcome>,
-    /// Deliveries in `outcomes` of whose outcome the source has to be told.
+    /// Deliveries in `outcomes` whose outcome has to be sent to the source.
     untold_count: usize,
-    /// So many untold ones behind one that waits are told one by one.
+    /// If more than so many wait behind one without an outcome, they are settled one by one.
     patience: usize,
     /// How many are still to be taken; none: all that come.
     to_take: Option<u64>,
@@ -118,7 +118,7 @@ impl Transfer {
         Taken::Publish
     }
 
-    /// A delivery has come that goes nowhere: the source is told that it is done with.
+    /// A delivery has come that is published nowhere: it is settled at the source.
     pub fn drop_delivery(&mut self, tag: u64) {
         if self.ack_mode != AckMode::NoAck {
             self.note(tag, Outcome::Settled(Fate::Accepted));
@@ -144,7 +144,7 @@ impl Transfer {
         self.to_take = self.to_take.map(|count| count + refused_count);
     }
 
-    /// What the source is to be told next; `None` when that is all.
+    /// The next settlement to send to the source; `None` when that is all.
     pub fn next_settlement(&mut self) -> Option<Settlement> {
         self.drop_told();
         match *self.outcomes.front()? {
@@ -193,12 +193,12 @@ impl Transfer {
         self.to_move = self.to_move.map(|left| left.saturating_sub(count));
     }
 
-    /// Takes no more: what is under way is settled, and what comes goes back.
+    /// Takes no more: what is under way is settled, and what comes is returned.
     pub fn take_no_more(&mut self) {
         self.to_take = Some(0);
     }
 
-    /// Whether all that was to be moved is at the destination. The source may still have to be told.
+    /// Whether all that was to be moved is at the destination. Settlements may still have to be sent to the source.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.to_move == Some(0)

@@ -1,4 +1,4 @@
-//! What the source is told, and when.
+//! The settlements that the source gets, and when.
 
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// A model that knows each delivery's fate: the source is told each once, and the truth.
+    /// A model that knows each delivery's fate: the source gets each once, and the true one.
     #[test]
     fn the_source_is_told_the_truth_once(
         steps in proptest::collection::vec(step(), 1..300),

@@ -2,7 +2,7 @@
 //!
 //! Of bindings with the same key and arguments one is made there, as long as there is any here. One that came from another broker's link
 //! is carried on as far as messages come: each link counts its hops down from the least `max-hops` on the way, and one that has been at
-//! the upstream already goes no further.
+//! the upstream already is carried no further.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use model::definition::{Binding, Destination};
 /// Where a binding says which way it has come, the latest broker first.
 const BOUND_FROM: &str = "x-bound-from";
 
-/// What a binding is told of on its way.
+/// What is noted of a binding on its way.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
     /// This cluster.

@@ -73,7 +73,7 @@ proptest! {
         for (is_added, queue, key, has_arguments) in changes {
             let arguments = if has_arguments { TableBuf::new().with("a", Value::I32(1)) } else { TableBuf::new() };
             let binding = binding(&queue.to_string(), &key.to_string(), &arguments);
-            // The broker tells of what changes only.
+            // The broker reports changes only.
             if is_added && here.insert((queue, key, has_arguments)) {
                 if let Some(mirrored) = mirror.add(&binding) {
                     prop_assert!(there.insert(mirrored));

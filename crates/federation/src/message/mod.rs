@@ -1,7 +1,7 @@
-//! What becomes of a message that comes over a link: whether it goes on, and which way it says it has come. No I/O.
+//! What becomes of a message that comes over a link: whether it is passed on, and which way it says it has come. No I/O.
 //!
 //! Each link puts itself in front of the header `x-received-from`. A message that came over as many links as the link allows, or that was
-//! here before, goes no further. A queue's messages may go round: they say how often they came over the link.
+//! here before, is passed no further. A queue's messages may go round: they say how often they came over the link.
 
 use amqp::table::{ArrayBuf, TableBuf};
 use amqp::{Array, Table, Value, basic};
@@ -42,7 +42,7 @@ pub(crate) enum WayKind {
 }
 
 impl Way {
-    /// Writes the properties with which a message goes on. False: it does not.
+    /// Writes the properties with which a message is passed on. False: it is not.
     pub(crate) fn forward(&self, deliver: &basic::Deliver<'_>, content: &Content<'_>, encoded: &mut Vec<u8>) -> bool {
         encoded.clear();
         let Some(mut properties) = content.properties() else {
@@ -119,7 +119,7 @@ fn with_hop<'a>(mut headers: TableBuf, hop: &TableBuf, earlier: impl Iterator<It
     headers
 }
 
-/// The headers, with other queues that the message was for only told of: it has been there.
+/// The headers, with the message's other queues only listed as former ones: it has been there.
 fn with_former_copies(headers: Table<'_>) -> TableBuf {
     let mut own = headers.to_owned();
     if let Some(copies) = headers.get("CC") {

@@ -1,4 +1,4 @@
-//! What is told of the way that a message came.
+//! What a message says of the way that it came.
 
 use amqp::Properties;
 
@@ -39,7 +39,7 @@ fn received_from(hops: &[TableBuf]) -> TableBuf {
     TableBuf::new().with(RECEIVED_FROM, Value::Array(array.as_array()))
 }
 
-/// The headers and the user with which a message goes on.
+/// The headers and the user with which a message is passed on.
 fn forward(way: &Way, headers: &TableBuf, user_id: Option<&[u8]>) -> Option<(TableBuf, Option<Vec<u8>>)> {
     let properties = Properties { headers: Some(headers.as_table()), user_id, ..Default::default() };
     let (mut bytes, mut encoded) = (Vec::new(), Vec::new());

@@ -54,7 +54,7 @@ struct Running {
     over: watch::Receiver<()>,
 }
 
-/// A link that was told to end.
+/// A link that was ordered to end.
 struct Ending {
     link: Arc<Link>,
     over: watch::Receiver<()>,
@@ -67,8 +67,8 @@ impl Links {
         Links { host, runtime, known: Mutex::default(), next_uri: AtomicUsize::new(0) }
     }
 
-    /// Has those run that are wanted, and no others. One that has changed begins anew; the others notice nothing. What those have made at
-    /// their upstreams that are wanted no more goes with them, unless others go on with it: an upstream may have got another name.
+    /// Has those run that are wanted, and no others. One that has changed begins anew; the others notice nothing. What links that are no
+    /// longer wanted have made at their upstreams is deleted, unless others still use it: an upstream may have got another name.
     pub fn reconcile(&self, wanted: Vec<Link>) {
         let removed = self.replace(&mut self.known.lock(), wanted);
         removed.iter().for_each(|status| self.host.removed(status));
@@ -181,7 +181,7 @@ impl Links {
 }
 
 impl Running {
-    /// Has it end. Returns what tells that it has.
+    /// Has it end. Returns what signals that it has.
     fn end(self, patience: Duration, cleans_up: bool) -> Ending {
         let _ = self.orders.send(Order::Stop { patience, cleans_up });
         Ending { link: self.link, over: self.over }

@@ -118,7 +118,7 @@ impl Stage {
         self.host.taken.lock().len()
     }
 
-    /// What was connected to this broker is told that it is gone.
+    /// Closes all connections to this broker.
     async fn cut(&self) {
         self.host.taken.lock().clear();
         // Sockets are looked at when all tasks wait.
@@ -159,7 +159,7 @@ async fn a_link_that_is_the_same_notices_nothing() {
     // One that has changed begins anew, and nothing is cleaned up.
     stage.links.reconcile(vec![link("u", "x"), Link { prefetch_count: 2, ..link("v", "y") }]);
     assert_eq!(stage.waiting().await, 3);
-    // What another one goes on with is left to it.
+    // What another link still uses is left to it.
     stage.links.reconcile(vec![link("u", "x"), link("w", "y")]);
     assert_eq!(stage.waiting().await, 4);
     assert_eq!(*stage.host.removed.lock(), ["v"]);

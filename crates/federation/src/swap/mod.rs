@@ -1,16 +1,16 @@
 //! How the bindings of an upstream are made anew without a message lost: beside the exchange that is in use another one is filled, and the
-//! old one goes when the new one is complete. Both lead to one queue, which gets each message once. No I/O.
+//! old one is deleted when the new one is complete. Both lead to one queue, which gets each message once. No I/O.
 //!
 //! ```text
-//!                 ┌─► A ─┐                    what is there     done in this order
+//!                 ┌─► A ─┐                    what exists       done in this order
 //!  exchange x ────┤      ├─► queue            neither           fill B
 //!                 └─► B ─┘                    one of them       fill the other one, delete it
 //!                                             both              complete B, delete A; then as if B alone were there
 //! ```
 //!
 //! Both are there when a link died between filling one and deleting the other: one of them is complete, and which one is not known. So
-//! what is missing in B is added, and only then A goes. What B has too much goes with it in the second half. RabbitMQ remembers which one
-//! it has begun to fill; here what is there says enough.
+//! what is missing in B is added, and only then A is deleted. What B has too much is removed in the second half. RabbitMQ remembers which
+//! one it has begun to fill; here the existing ones show enough.
 
 use crate::names::Side;
 

@@ -73,15 +73,15 @@ pub struct Link {
     pub trusts_user_id: bool,
     /// Over how many links a message may come.
     pub max_hops: u32,
-    /// When the queue of an exchange's link goes, once no link is up.
+    /// When the queue of an exchange's link expires, once no link is up.
     pub expires_ms: Option<u64>,
     /// How long messages wait in that queue.
     pub message_ttl_ms: Option<u64>,
     /// What that queue is.
     pub queue_type: QueueType,
-    /// Whether what an exchange's link has made there goes with the link.
+    /// Whether what an exchange's link has made there is deleted with the link.
     pub cleans_up: bool,
-    /// Whether it goes on before its bindings are there.
+    /// Whether it continues without waiting for its bindings.
     pub binds_without_waiting: bool,
     /// Whether commands have a channel of their own.
     pub has_command_channel: bool,
@@ -162,7 +162,7 @@ fn link(cluster_name: &str, subject: &Subject, member: &SetMember, upstream: &Up
         Fed::Exchange(_) => (LinkKind::Exchange, settings.exchange),
         Fed::Queue(_) => (LinkKind::Queue, settings.queue),
     };
-    // Where a URI names no vhost, the one of the same name is meant.
+    // A URI without a vhost leads to the one of the same name.
     let in_vhost = |uri: &Uri| match uri.has_vhost {
         true => uri.clone(),
         false => Uri { vhost: vhost.as_str().to_owned(), ..uri.clone() },

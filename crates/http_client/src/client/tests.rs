@@ -68,7 +68,7 @@ async fn an_answer_that_is_too_long_is_none() {
         read(&mut stream).await;
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", ANSWER_LEN_MAX + 1);
         stream.write_all(head.as_bytes()).await.unwrap();
-        // It goes when it has seen enough.
+        // The client disconnects when it has seen enough.
         let part = vec![0; 1 << 20];
         while stream.write_all(&part).await.is_ok() {}
     };

@@ -82,7 +82,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Puts whether something is so.
+    /// Puts a truth value.
     pub fn boolean(&mut self, name: &str, is: bool) {
         if self.begin(name) {
             let _ = write!(self.out, "{is}");

@@ -139,7 +139,7 @@ impl Wait {
     }
 }
 
-/// Something of which there is so much.
+/// The used part of a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Share {
     pub(super) used: u64,

@@ -8,7 +8,7 @@ pub(super) struct Lengths(pub(super) Vec<u64>);
 const GROWTH_MIN_PER_S: f64 = 1.0;
 /// What stays of what is published, where consumers do not keep up.
 const STAYS_MIN: f64 = 0.02;
-/// Growth that is no chance, where less than that stays, if it goes up at each look.
+/// Growth that is no chance, where less than that stays, if the queue grows at each look.
 const CLEAR_GROWTH_MIN: u64 = 100;
 /// How much of all steps go up in a queue that grows though it has consumers.
 const UP_MIN: f64 = 0.6;
@@ -24,8 +24,8 @@ impl Lengths {
         self.0.last().copied().unwrap_or(0)
     }
 
-    /// Messages a second by which the queue grows, if it does. A queue that is `consumed` grows when it goes up most of the time and
-    /// never comes down, and when more than a little of what is published stays: else batches and chance would be growth.
+    /// Messages a second by which the queue grows, if it does. A queue that is `consumed` grows when it rises most of the time and never
+    /// falls, and when more than a little of what is published stays: else batches and chance would be growth.
     pub(super) fn growth_per_s(&self, seconds: f64, published_per_s: f64, is_consumed: bool) -> Option<f64> {
         let net = self.last().checked_sub(self.first())?;
         let per_s = net as f64 / seconds.max(0.001);

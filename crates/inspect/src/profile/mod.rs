@@ -1,4 +1,4 @@
-//! `warren profile`: where the time of a broker that runs goes.
+//! `warren profile`: where a running broker spends its time.
 
 mod cpu;
 mod diff;

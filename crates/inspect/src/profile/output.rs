@@ -46,7 +46,7 @@ impl Form {
     }
 }
 
-/// Writes a file, and says so.
+/// Writes a file, and reports it.
 pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     fs::write(path, content)
         .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;

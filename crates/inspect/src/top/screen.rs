@@ -21,7 +21,7 @@ pub(super) enum Key {
     Escape,
     Backspace,
     Tab,
-    /// Ctrl-C, or no terminal any more.
+    /// Ctrl-C, or the terminal was closed.
     Quit,
     /// The terminal has another size.
     Resize,
@@ -55,7 +55,7 @@ pub(super) struct Screen {
     keys: mpsc::Receiver<Key>,
 }
 
-/// Keys that wait: who presses more has to wait.
+/// Keys that wait: a user who presses more has to wait.
 const KEY_COUNT: usize = 16;
 
 impl Screen {

@@ -49,7 +49,7 @@ pub(super) fn lines(view: &View, answer: &Value, selected: Option<usize>, width:
     lines
 }
 
-/// A line that is no wider, and says so where it is cut.
+/// A line that is no wider, with a mark where it is cut.
 pub(super) fn fit(line: &str, width: usize) -> String {
     if line.chars().count() <= width {
         return line.to_owned();

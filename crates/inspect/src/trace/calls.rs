@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::run::{print_line, remark};
 use crate::target::Target;
 
-/// Where neither a rate nor a count is given: what the broker does by itself, too.
+/// Where neither a rate nor a count is given: also what the broker does without being asked.
 const RATE_DEFAULT: u64 = 10;
 const COUNT_DEFAULT: u64 = 1_000;
 

@@ -1,4 +1,4 @@
-//! What load balancers carry. Each byte comes in and goes out: 5 Gbit/s to brokers and 5 from them are 10 in and 10 out; two
+//! What load balancers carry. Each byte comes in and leaves: 5 Gbit/s to brokers and 5 from them are 10 in and 10 out; two
 //! balancers have 10 each, in plus out, and when one is lost the other has 20.
 
 use super::Load;

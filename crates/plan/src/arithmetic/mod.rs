@@ -49,7 +49,7 @@ pub fn plan(workload: &Workload, gaps: &Gaps) -> Sheet {
     sheet
 }
 
-/// What the whole sheet goes by.
+/// What the whole sheet is computed from.
 struct Load<'a> {
     workload: &'a Workload,
     /// How many brokers share the load: clusters, or brokers that stand alone.

@@ -8,7 +8,7 @@ use crate::quantity::{Quantity, Unit};
 use crate::setting::Key;
 use crate::sheet::Sheet;
 
-/// What goes between clients and one broker at the busiest moment, in bits a second.
+/// What is sent between clients and one broker at the busiest moment, in bits a second.
 pub(super) struct Wire {
     /// Bodies alone, from publishers.
     pub(super) bodies_in: Quantity,

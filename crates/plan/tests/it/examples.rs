@@ -22,7 +22,7 @@ fn five_and_five_is_twenty() {
             ("load.peak", 5_000.0),
             ("network.bodies-in", 5e9),
             ("network.bodies-out", 5e9),
-            // What goes in has to come out: 5 + 5 = 10 one way and 10 the other.
+            // What comes in has to leave: 5 + 5 = 10 one way and 10 the other.
             ("load-balancers.bodies", 10e9),
             ("load-balancers.bodies-carried", 20e9),
             // Each of two has half of it, until one is lost.

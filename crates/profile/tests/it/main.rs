@@ -1,4 +1,4 @@
-//! Files of profiles, held against who reads them.
+//! Files of profiles, held against their readers.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by it, and says what it skips")]
 

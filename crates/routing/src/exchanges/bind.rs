@@ -85,7 +85,7 @@ impl Exchanges {
     }
 
     /// Removes bindings from and to an exchange, so many at most: one with very many is unbound in pieces before it is deleted. The
-    /// exchange stays, even one that goes with its last binding.
+    /// exchange stays, even one that is deleted with its last binding.
     pub fn unbind_from_exchange(&mut self, name: &[u8], count_max: usize) -> Removed {
         let mut removed = Removed::default();
         let Some(handle) = self.find_exchange(name) else { return removed };
@@ -148,7 +148,7 @@ impl Exchanges {
         binding.incoming_position = push(incoming, handle);
     }
 
-    /// Takes a binding out of where [`attach`](Self::attach) entered it, and tells those that move into its places.
+    /// Takes a binding out of where [`attach`](Self::attach) entered it, and corrects the positions of those that move into its places.
     fn detach(&mut self, handle: BindingHandle) {
         let &BindingEntry { source, destination, place, outgoing_position, incoming_position, .. } =
             &self.bindings[handle];

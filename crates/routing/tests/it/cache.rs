@@ -1,4 +1,4 @@
-//! The cache by itself. Its use is in `random`.
+//! The cache alone. Its use is in `random`.
 
 use routing::{CacheLimits, Epoch, HashSeed, RouteCache};
 

@@ -18,7 +18,7 @@ fn upstream(hops_max: i64) -> Vhost {
     vhost
 }
 
-/// Whether a message goes that came over these brokers, each a name and a vhost.
+/// Whether a message is routed that came over these brokers, each a name and a vhost.
 fn goes(vhost: &mut Vhost, hops: &[(&str, &str)]) -> bool {
     let mut came_over = ArrayBuf::new();
     for (name, of) in hops {

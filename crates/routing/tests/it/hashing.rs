@@ -30,7 +30,7 @@ fn hashing(vhost: &mut Vhost, name: &str, argument: &str, value: &str) {
     assert!(vhost.exchanges.declare(&declaration));
 }
 
-/// Where each of so many keys goes.
+/// Where each of so many keys is routed.
 fn map(vhost: &mut Vhost, key_count: usize) -> BTreeMap<String, String> {
     let keys = (0..key_count).map(|number| format!("order.{number}"));
     keys.map(|key| {

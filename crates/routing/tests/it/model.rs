@@ -35,7 +35,7 @@ pub(crate) struct ModelBinding {
     pub(crate) arguments: TableBuf,
 }
 
-/// What is gone, in lines as those of `describe_removed`.
+/// What was removed, in lines as those of `describe_removed`.
 pub(crate) type ModelRemoved = (Vec<String>, Vec<String>);
 
 impl Model {

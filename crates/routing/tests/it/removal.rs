@@ -1,4 +1,4 @@
-//! What goes with a queue, an exchange or a binding.
+//! What is deleted with a queue, an exchange or a binding.
 
 use routing::ExchangeType::{Direct, Fanout, Headers, Topic};
 

@@ -189,7 +189,7 @@ fn one_session_is_refused_while_there_is_another() {
     assert_eq!(second.summary().end, End::Time);
 }
 
-/// Starts the next session when it is told that its own has ended.
+/// Starts the next session when it is notified that its own has ended.
 struct Next {
     seen: Shared,
     started: Arc<Mutex<Option<Session>>>,

@@ -45,7 +45,7 @@ impl Forwarding {
         };
         let way = destination.adds_forward_headers.then(|| way(source, destination, id, cluster_name, ends));
         Forwarding {
-            // A queue that is gone is a failure, and not the end of its messages.
+            // A deleted queue is a failure, and not the end of its messages.
             is_mandatory: matches!(destination.to, Target::Queue { .. }),
             exchange,
             key,

@@ -92,6 +92,6 @@ fn what_the_destination_does_not_say_is_as_the_message_was_published() {
     assert_eq!(route(json!({})), Route::new(b"orders", b"new", false));
     assert_eq!(route(json!({"dest-exchange": "x"})), Route::new(b"x", b"new", false));
     assert_eq!(route(json!({"dest-exchange-key": "k"})), Route::new(b"orders", b"k", false));
-    // A queue that is gone is to be noticed.
+    // A deleted queue is to be noticed.
     assert_eq!(route(json!({"dest-queue": "q"})), Route::new(b"", b"q", true));
 }

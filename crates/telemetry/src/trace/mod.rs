@@ -11,7 +11,7 @@
 //!  follow         a task that is one call, across its awaits
 //!  wait           what a task waits for: a lock and its holder, the disk, a socket, another task
 //!  locks          locks that know their holder while a session runs
-//!  session        who watches: at most eight, each bounded, each closed when dropped
+//!  session        the observers: at most eight, each bounded, each closed when dropped
 //!  wall           what a session makes of the calls within those that match: a tree of times
 //!  recorder       the last calls of all points, in a fixed ring
 //! ```

@@ -17,7 +17,7 @@ impl Pattern {
         &self.0
     }
 
-    /// Whether a name is meant. Upper and lower case are the same.
+    /// Whether it matches a name. Upper and lower case are the same.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         let mut parts = self.0.split('*');

@@ -1,6 +1,6 @@
 //! Calls whose own work is over and which are answered later: a publish by its confirm, a method whose answer waits for the journal.
 //!
-//! Such a call has left the stack of its task, which works on for others meanwhile. It is followed by itself: what it waited for is
+//! Such a call has left the stack of its task, which works on for others meanwhile. It is followed on its own: what it waited for is
 //! reported afterwards, one wait after the other, each with an end. It ends when this is dropped.
 
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ pub struct PendingAnswer {
 }
 
 impl PendingAnswer {
-    /// Follows a call whose own work is over. Without a place for it, it ends with its work, and says so; and where nothing
+    /// Follows a call whose own work is over. Without a place for it, it ends with its work, with a remark about that; and where nothing
     /// asks.
     pub(super) fn follow(mut watched: Box<CallRecord>) -> Option<PendingAnswer> {
         let max = match (watched.is_wanted(), watched.is_recorded()) {

@@ -84,7 +84,7 @@ pub struct RecordedRequest {
 pub struct RecordedWait {
     /// What for: `lock`, `disk`, `socket`, `task`.
     pub kind: &'static str,
-    /// The beginning of the name of who held the lock, if it is known.
+    /// The beginning of the name of the lock's holder, if it is known.
     pub holder: String,
     /// How long they were together.
     pub duration: Duration,
@@ -117,7 +117,7 @@ struct Ring {
     slow_ns: u64,
     slow: Option<SlowCall>,
     entries: Vec<Entry>,
-    /// Where the next one goes, once it is full.
+    /// Where the next one is written, once it is full.
     next: usize,
     names: VecDeque<(u32, Box<str>)>,
 }

@@ -203,7 +203,7 @@ pub struct ReturnEvent {
     pub point: &'static str,
     /// How many arguments it was given.
     pub arity: usize,
-    /// What it returned, where the point says so.
+    /// What it returned, where the point reports it.
     pub result: Option<Box<str>>,
     /// How long it took.
     pub duration: Duration,
@@ -315,7 +315,7 @@ impl CallsState {
         self.cost_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// No call is seen any more; returns of those that were are.
+    /// No more calls are seen; returns of those that were are.
     fn end(&self, seen: &mut SeenCalls, tripped: Tripped) {
         if !self.has_ended.swap(true, Ordering::Relaxed) {
             seen.tripped = Some(tripped);
@@ -427,11 +427,11 @@ pub struct WallSession {
 }
 
 impl WallSession {
-    /// Opens a session that follows calls of the points that are meant.
+    /// Opens a session that follows calls of the points that match.
     ///
     /// # Errors
     ///
-    /// When there are too many, or when no point is meant.
+    /// When there are too many, or when no point matches.
     pub fn open(pattern: Pattern) -> Result<WallSession, OpenError> {
         points_of(&pattern)?;
         let mut opened = None;

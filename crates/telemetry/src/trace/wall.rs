@@ -210,7 +210,7 @@ mod tests {
     fn own_times_add_up_to_the_roots() {
         let (mut tree, mut cursor) = (Tree::default(), Cursor::default());
         let names = ["a", "b", "c"];
-        // A walk that goes down twice where it goes up once, and ends at the top.
+        // A walk that descends twice where it ascends once, and ends at the top.
         let mut now_ns = 0;
         for step in 0_usize..300 {
             now_ns += (step as u64 * 7) % 13;

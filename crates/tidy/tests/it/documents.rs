@@ -22,7 +22,7 @@ fn dead_links(document: &SourceFile) -> Vec<String> {
         .collect()
 }
 
-/// For whom code is written: what they name in backticks is held to the sources.
+/// Documents for developers: what they name in backticks is held to the sources.
 fn for_developers() -> Vec<SourceFile> {
     let is_for_them = |path: &Path| {
         path == Path::new("ARCHITECTURE.md") || path == Path::new("CONTRIBUTING.md") || path.starts_with("docs/dev")

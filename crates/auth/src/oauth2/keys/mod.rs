@@ -136,7 +136,7 @@ impl Keys {
         let (under_way, attempt) = watch::channel(());
         published.attempt = Some(attempt.clone());
         let (published, place, timeout) = (self.published.clone(), place.clone(), self.source.timeout);
-        // On its own: it goes on when the login that wanted it has ended, and logins that do not need it do not wait.
+        // In a task of its own: it continues when the login that wanted it has ended, and logins that do not need it do not wait.
         tokio::spawn(async move {
             let asked_at = Instant::now();
             let fetched = fetch(&place, timeout).await;
@@ -183,8 +183,8 @@ async fn fetch(place: &KeyLocation, timeout: Duration) -> Result<KeySet, String>
     KeySet::parse(&body).map_err(|error| format!("the response of {url} is not a key set: {error}"))
 }
 
-/// Asks an issuer where its keys are (OpenID Connect Discovery 1.0, 4). They are asked for as it was: who was to be trusted for one answer
-/// is for the other, and a place without TLS is not taken from one with it.
+/// Asks an issuer where its keys are (OpenID Connect Discovery 1.0, 4). They are asked for as it was: the authorities trusted for one
+/// answer are trusted for the other, and a place without TLS is not taken from one with it.
 async fn discover(url: &HttpUrl, timeout: Duration) -> Result<HttpUrl, String> {
     let body = get(url, timeout, "the description").await?;
     let described: Value = serde_json::from_slice(&body)

@@ -21,7 +21,7 @@ const POLLED_PART: f64 = 0.5;
 /// Gets a second that find something: a consumer costs less.
 const GOT_MIN_PER_S: f64 = 50.0;
 
-/// Those of which something is so, most first.
+/// Clients whose number is at least `min`, most first.
 fn most(facts: &Facts, what: impl Fn(&Client) -> f64, min: f64) -> Vec<&Client> {
     let mut clients: Vec<&Client> = facts.clients.iter().filter(|client| what(client) >= min).collect();
     clients.sort_by(|left, right| what(right).total_cmp(&what(left)));

@@ -12,7 +12,7 @@ use crate::rule::Rule;
 /// How far it has got. What is in no phase is as it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// The condition holds, and has to go on holding.
+    /// The condition holds, and has to keep holding.
     Pending {
         /// Since when, in milliseconds since 1970.
         since_ms: u64,
@@ -34,7 +34,7 @@ pub(crate) enum Change {
     Nothing,
     /// It fires from now on.
     Fired,
-    /// It fires still, and it is time to say so.
+    /// It fires still, and it is time for a reminder.
     Remind,
     /// It fired, and is over.
     Resolved,

@@ -181,7 +181,7 @@ impl Connection {
         Poll::Ready(Ok(turn))
     }
 
-    /// Whether turns receive anything. Who cannot deal with more lets the socket fill, and so the broker wait.
+    /// Whether turns receive anything. A caller that cannot deal with more lets the socket fill, and so the broker wait.
     pub fn set_receiving(&mut self, is_receiving: bool) {
         self.is_receiving = is_receiving;
     }

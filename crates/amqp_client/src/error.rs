@@ -24,7 +24,7 @@ pub enum OpenError {
     LoginRefused {
         /// Host and port.
         address: String,
-        /// Who wanted in.
+        /// The user that wanted in.
         user: String,
         /// The broker's words.
         text: String,

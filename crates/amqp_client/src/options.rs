@@ -16,7 +16,7 @@ pub enum Mechanism {
     External,
 }
 
-/// Who asks, where that is not what the URI says: a token from elsewhere as the password.
+/// The user that logs in, where it is not the URI's: a token from elsewhere as the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The user's name.

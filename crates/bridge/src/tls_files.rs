@@ -1,7 +1,7 @@
 //! The door through which files are read that the URIs of shovels and upstreams name (`cacertfile`, `certfile`, `keyfile`).
 //!
-//! Who sets a parameter is no operator, and the path may be that of anything: a FIFO whose opening waits for ever, a device that never
-//! ends, a file that is no business of the user's. So: only what is a regular file when it has been opened, only below certain
+//! A user that sets a parameter is no operator, and the path may be that of anything: a FIFO whose opening waits for ever, a device that
+//! never ends, a file that is no business of the user's. So: only what is a regular file when it has been opened, only below certain
 //! directories with all symbolic links followed, only so long; and read on a thread of its own, of which there are a few at a time. What
 //! the operator has written into the configuration may be anywhere.
 
@@ -29,12 +29,12 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// All that a user without access to the broker's log learns of a file.
 pub(crate) const UNUSABLE: &str = "a file in the URI cannot be used; the broker's log contains the reason";
 
-/// Who has written a URI.
+/// The author of a URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author {
-    /// Who may write the configuration.
+    /// Writes the configuration.
     Operator,
-    /// Who may set parameters.
+    /// Sets parameters.
     User,
 }
 

@@ -11,7 +11,7 @@ use crate::step::{Ask, Step, StepResult};
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    /// Names of fields, from the outside to the inside, with dots between; nothing if the HTTP API does not tell.
+    /// Names of fields, from the outside to the inside, with dots between; nothing if the HTTP API does not have it.
     field: &'static str,
     convert: fn(Value) -> Value,
 }
@@ -31,7 +31,7 @@ pub(crate) const fn converted(name: &'static str, field: &'static str, convert: 
     Column { name, field, convert }
 }
 
-/// A column that rabbitmqctl knows, and the HTTP API does not tell.
+/// A column that rabbitmqctl knows, and the HTTP API does not have.
 pub(crate) const fn untold(name: &'static str) -> Column {
     Column { name, field: "", convert: unchanged }
 }

@@ -58,7 +58,7 @@ pub enum DirectoryOrder {
     AcceptCopy,
 }
 
-/// Who knows data directories: does what is ordered, and says in a sentence what came of it, or why nothing did.
+/// What knows data directories: does what is ordered, and returns in a sentence the outcome, or why nothing was done.
 pub type Directories = dyn Fn(DirectoryOrder, &Path) -> Result<String, String>;
 
 /// Which process a command is about.

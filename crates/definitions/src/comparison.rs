@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Lists of what clients need, in the order in which their entries depend on each other; and the members that tell an entry from others.
+/// Lists of what clients need, in the order in which their entries depend on each other; and the members that identify an entry.
 pub const FOR_CLIENTS: [(&str, &[&str]); 7] = [
     ("vhosts", &["name"]),
     ("users", &["name"]),
@@ -28,7 +28,7 @@ pub fn entries<'a>(document: &'a Value, list: &str) -> &'a [Value] {
     document[list].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Leaves of a list's entries those that another document has not, by the members that tell entries from each other.
+/// Leaves of a list's entries those that another document has not, by the members that identify entries.
 pub fn retain_lacking(entries_of_list: &mut Vec<Value>, elsewhere: &Value, list: &str, members: &[&str]) {
     let existing: HashSet<Vec<&Value>> =
         entries(elsewhere, list).iter().map(|entry| identity(entry, members)).collect();

@@ -140,7 +140,7 @@ impl Survey {
     /// The virtual host that the document is of, if it is of one only.
     pub fn single_vhost(&self) -> Option<String> {
         let says_so = self.format.as_deref() == Some("single_virtual_host");
-        // Exports of old versions do not say so: their entries name no virtual host.
+        // Exports of old versions do not have this format: their entries name no virtual host.
         let names_none = || {
             let lists = ["queues", "exchanges", "policies", "bindings"].iter().filter_map(|list| self.list(list));
             let mut entries = lists.filter(|list| list.object_count > 0).peekable();

@@ -4,7 +4,7 @@
 //!  wanted            which links policies make of upstreams                                        no I/O
 //!  bindings          which bindings of an exchange are made at its upstream, and how far they go   no I/O
 //!  swap              how they are made anew without a message lost                                 no I/O
-//!  message           which messages go on, and what they tell of their way                         no I/O
+//!  message           which messages are passed on, and what they say of their way                  no I/O
 //!  names             what a link's queue and exchanges at its upstream are called                  no I/O
 //!  status            which links there are, and what each does
 //!  exchange_link     what an exchange's link has at its upstream

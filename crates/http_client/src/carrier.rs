@@ -33,7 +33,7 @@ pub(crate) async fn connect(url: &HttpUrl) -> io::Result<Box<dyn Carrier>> {
     Ok(Box::new(stream))
 }
 
-/// Trusts the system's authorities. They are read once, for there are many, and on a thread of its own, so that other requests go on.
+/// Trusts the system's authorities. They are read once, for there are many, and on a thread of its own, so that other requests continue.
 async fn as_the_system() -> io::Result<ClientTls> {
     static TLS: OnceLock<ClientTls> = OnceLock::new();
     if let Some(tls) = TLS.get() {

@@ -48,7 +48,7 @@ pub(crate) enum Endpoint {
 }
 
 impl PartialEq for HttpUrl {
-    /// Whom it trusts does not matter.
+    /// The authorities that it trusts do not matter.
     fn eq(&self, other: &Self) -> bool {
         let parts = |url: &Self| (url.is_tls, url.place.clone(), url.path.clone(), url.authorization.clone());
         parts(self) == parts(other)

@@ -56,7 +56,7 @@ pub struct AnswerBody {
     spent: Spent,
 }
 
-/// An answer that ends where a defect of ours was met. Who reads it learns that it is not whole.
+/// An answer that ends where a defect of ours was met. Its reader learns that it is not whole.
 #[derive(Debug)]
 pub struct BrokenBody;
 

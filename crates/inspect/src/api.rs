@@ -1,4 +1,4 @@
-//! The HTTP API of the broker: JSON, and answers that go on.
+//! The HTTP API of the broker: JSON, and endless answers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use terminal::Interrupt;
 use crate::failure::Failure;
 use crate::target::Target;
 
-/// How long an answer may take that does not go on.
+/// How long an answer may take that is not endless.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long the next line of an endless answer may take. A broker that has nothing to say sends an empty one every 15 s.

@@ -47,7 +47,7 @@ impl Call {
         self.forwarded_by.as_ref().map_or(self.service.node(), |ForwardedBy(node)| node)
     }
 
-    /// Who asks.
+    /// The user that asks.
     pub(crate) fn actor(&self) -> &Actor {
         &self.context.actor
     }

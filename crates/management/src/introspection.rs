@@ -56,7 +56,7 @@ const HANDLERS: &[(&str, Verb, Handler)] = &[
     (log::LOG, Verb::Get, log::log),
 ];
 
-/// Who answers requests of a route, if they look introspection.
+/// The handler of a route's requests, if they are for introspection.
 pub(crate) fn handler(path: &str, verb: Verb) -> Option<Handler> {
     HANDLERS.iter().find(|(own, of, _)| *own == path && *of == verb).map(|(_, _, handler)| *handler)
 }

@@ -1,4 +1,4 @@
-//! Who asks: the header `authorization`.
+//! The user that asks: the header `authorization`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

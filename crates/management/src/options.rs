@@ -126,7 +126,7 @@ impl Cors {
 }
 
 impl Options {
-    /// What metrics tell of the node.
+    /// What metrics report of the node.
     #[must_use]
     pub fn observed(&self, cluster: Option<Arc<dyn Control>>) -> NodeSubject {
         NodeSubject {

@@ -258,7 +258,7 @@ impl Service {
         Ok(Outcome::Answer(answer))
     }
 
-    /// Who asks, and whether it has logged in: what is open to everybody may look different then.
+    /// The user that asks, and whether it has logged in: what is open to all may look different then.
     async fn actor(&self, role: Role, parts: &Parts, origin: Origin) -> Result<(Actor, bool), Problem> {
         if role == Role::Public {
             let is_logged_in =
@@ -272,7 +272,7 @@ impl Service {
         Ok((self.logged_in_or_remembered(parts, origin).await?, true))
     }
 
-    /// Who a request is from: as its credentials say, or else its cookie.
+    /// The user of a request: by its credentials, or else its cookie.
     async fn logged_in_or_remembered(&self, parts: &Parts, origin: Origin) -> Result<Actor, Problem> {
         let headers = &parts.headers;
         if matches!(Credentials::of(headers), Credentials::None) && origin.interface == Interface::Http {
@@ -286,7 +286,7 @@ impl Service {
         self.logged_in(headers, origin).await
     }
 
-    /// Who a request's credentials say that it is from.
+    /// The user of a request by its credentials.
     pub(crate) async fn logged_in(&self, headers: &HeaderMap, origin: Origin) -> Result<Actor, Problem> {
         match Credentials::of(headers) {
             Credentials::None if origin.interface == Interface::ControlSocket => {

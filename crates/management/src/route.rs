@@ -20,7 +20,7 @@ pub(crate) struct Route {
 /// What one method does.
 pub(crate) struct Operation {
     pub(crate) method: Verb,
-    /// Who may.
+    /// The users who may call it.
     pub(crate) role: Role,
     pub(crate) handler: Handler,
     /// One sentence.

@@ -110,7 +110,7 @@ impl Service {
         }
     }
 
-    /// Tells which listeners the node has.
+    /// Sets which listeners the node has.
     pub fn set_listeners(&self, listeners: Vec<ListenerInfo>) {
         *self.listeners.write() = listeners;
     }
@@ -120,7 +120,7 @@ impl Service {
         let _ = self.alerting.set(alerting);
     }
 
-    /// Who makes alerts.
+    /// What makes alerts.
     pub(crate) fn alerting(&self) -> Option<&Arc<Alerting>> {
         self.alerting.get()
     }
@@ -130,7 +130,7 @@ impl Service {
         &self.oauth
     }
 
-    /// Tells what can be changed of the process. Only the first one counts.
+    /// Sets what can be changed of the process. Only the first call counts.
     pub fn set_process(&self, process: Arc<Process>) {
         let _ = self.process.set(process);
     }
@@ -140,7 +140,7 @@ impl Service {
         self.process.get()
     }
 
-    /// Tells what becomes of statistics for InfluxDB. Only the first one counts.
+    /// Sets where statistics for InfluxDB are counted. Only the first call counts.
     pub fn set_influxdb(&self, stats: InfluxdbStats) {
         let _ = self.influxdb.set(stats);
     }
@@ -150,12 +150,12 @@ impl Service {
         let _ = self.traces.set(traces);
     }
 
-    /// Who traces messages.
+    /// What traces messages.
     pub(crate) fn traces(&self) -> Option<&Arc<Traces>> {
         self.traces.get()
     }
 
-    /// Tells what shovels there are. Only the first one counts.
+    /// Sets the shovels. Only the first call counts.
     pub fn set_shovels(&self, shovels: Arc<Shovels>) {
         let _ = self.shovels.set(shovels);
     }
@@ -165,7 +165,7 @@ impl Service {
         self.shovels.get()
     }
 
-    /// Tells what links of federation there are. Only the first ones count.
+    /// Sets the links of federation. Only the first call counts.
     pub fn set_links(&self, links: Arc<Links>) {
         let _ = self.links.set(links);
     }
@@ -175,7 +175,7 @@ impl Service {
         self.links.get()
     }
 
-    /// Tells what there is of a cluster. Only the first one counts.
+    /// Sets the control of the cluster. Only the first call counts.
     pub fn set_control(&self, control: Arc<dyn Control>) {
         let _ = self.control.set(control);
     }
@@ -190,7 +190,7 @@ impl Service {
         self.control.get().map(|control| control.view()).filter(|view| view.cluster.is_some())
     }
 
-    /// What metrics tell of.
+    /// What metrics report.
     pub(crate) fn observed(&self) -> observe::prometheus::Subject {
         observe::prometheus::Subject {
             broker: self.broker.clone(),

@@ -19,7 +19,7 @@ use crate::queue::{COLUMNS, Queue, QueueId};
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a document may take to be imported.
 const IMPORT_TIMEOUT: Duration = Duration::from_secs(600);
-/// How old RabbitMQ's numbers of queues may be: its queues tell them every five seconds.
+/// How old RabbitMQ's numbers of queues may be: its queues report them every five seconds.
 const RABBITMQ_LAG_MS: u64 = 6_000;
 
 const DEFINITIONS: &str = "/api/definitions";
@@ -38,7 +38,7 @@ pub(crate) struct Broker {
     uri: Uri,
     tls: ClientTls,
     api: Client,
-    /// Who asks.
+    /// The user that asks.
     pub(crate) user: String,
     /// `RabbitMQ 3.10.8`.
     pub(crate) product: String,

@@ -18,7 +18,7 @@ pub(crate) struct Facts {
     pub(crate) shovels: BTreeMap<(String, String), Shovel>,
     /// Exchanges of ours that are left at either broker: at the source, and at the destination. Looked at towards the end only.
     pub(crate) ways: [Vec<(String, String)>; 2],
-    /// Who is connected to the source, but for shovels of ours.
+    /// The clients of the source, but for shovels of ours.
     pub(crate) clients: Vec<Client>,
     /// Consumers at the source by queue, but for shovels of ours.
     pub(crate) source_consumers: BTreeMap<QueueId, u64>,

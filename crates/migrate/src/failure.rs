@@ -1,4 +1,4 @@
-//! Why it does not go on.
+//! Why the migration does not continue.
 
 /// Why something could not be done. Each is one sentence, without passwords.
 #[derive(Debug, thiserror::Error)]

@@ -14,7 +14,7 @@ use crate::queue::{Queue, QueueId};
 /// From one import of what was declared meanwhile to the next.
 const COMPLETION_INTERVAL_MS: u64 = 10_000;
 
-/// Whom the cut-over waits for.
+/// The clients that the cut-over waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum CutOver {
     /// Until no client is connected.
@@ -32,7 +32,7 @@ pub(crate) struct Wishes {
     pub(crate) cut_over: CutOver,
     /// The last step that is done.
     pub(crate) until: Step,
-    /// Goes on where messages are left or are missing.
+    /// Continues where messages are left or are missing.
     pub(crate) accepts: bool,
     /// How old numbers of the brokers may be.
     pub(crate) lag_ms: u64,

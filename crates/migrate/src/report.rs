@@ -55,7 +55,7 @@ impl Reporter {
         }
     }
 
-    /// Tells something of a step.
+    /// Reports an event of a step.
     pub(crate) fn tell(&self, step: Step, event: &str, text: &str, mut value: Value) -> Result<(), Failure> {
         let line = match self.format {
             Format::Text => format!("{}: {text}\n", step.name()),
@@ -141,7 +141,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Whom the cut-over waits for.
+    /// The clients that the cut-over waits for.
     fn clients(&mut self, machine: &Machine, clients: &[Client]) -> Result<(), Failure> {
         let mut names: Vec<String> = clients.iter().map(|client| format!("  {}\n", client_line(client))).collect();
         if names.is_empty() || self.last_clients == names.concat() {

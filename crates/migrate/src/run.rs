@@ -1,6 +1,6 @@
 //! All of it together: what was remembered, the steps, what is reported of them, and the exit status.
 //!
-//! Exit status: 0 done; 1 it cannot go on; 2 bad usage; 3 interrupted, or out of time; 4 counts are not right.
+//! Exit status: 0 done; 1 it cannot continue; 2 bad usage; 3 interrupted, or out of time; 4 counts are not right.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ fn complain(text: &str) {
     terminal::complain("migrate", text);
 }
 
-/// What to go on with: what was remembered, or a new beginning.
+/// The journal to continue with: what was remembered, or a new beginning.
 pub(crate) fn journal(settings: &Settings, remembered: Option<Journal>) -> Result<Journal, Failure> {
     let (old, new) = (settings.old.shown(), settings.new.shown());
     match remembered {

@@ -123,7 +123,7 @@ impl<'a> Probe<'a> {
                 if self.has_declared {
                     kept.connection.send(CHANNEL, &delete);
                 }
-                // Who says goodbye back has read all that came before.
+                // A broker that says goodbye back has read all that came before.
                 kept.connection.close(GOODBYE_TIMEOUT).await
             }
             None => false,

@@ -55,7 +55,7 @@ impl Sheet {
         self.push(Line { id: id.to_owned(), quantity, formula: None, source, needs: None, fit: None });
     }
 
-    /// Adds a line, and gives its result to go on with.
+    /// Adds a line, and gives its result to continue with.
     pub(crate) fn line(&mut self, id: &str, name: &str, unit: Unit, formula: Formula, source: &str) -> Quantity {
         self.add(id, name, unit, formula, source, None)
     }

@@ -1,4 +1,4 @@
-//! What a file is, by what is in it, and by its name where that does not tell.
+//! What a file is, by what is in it, and by its name where that does not show it.
 
 use crate::terms;
 

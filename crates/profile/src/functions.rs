@@ -16,7 +16,7 @@ pub struct Function<'a> {
     pub accumulated: u64,
     /// Taken by it alone.
     pub own: u64,
-    /// Who called it, and what was taken below it then.
+    /// Its callers, and what was taken below it then.
     pub callers: BTreeMap<&'a Frame, u64>,
     /// What it called, and what that took with all below.
     pub callees: BTreeMap<&'a Frame, u64>,

@@ -65,7 +65,7 @@ pub(crate) const USER_SHOWN_LEN_MAX: usize = 128;
 pub(crate) const UNCONFIRMED_TIMEOUT_MS: u64 = 120_000;
 
 /// Files that no client gets, so that there are some for connections to upstreams: a quarter of those that the process may have, but at
-/// least so many, since the process opens some for itself,
+/// least so many, since the process opens some for itself.
 pub(crate) const LINE_FILE_COUNT_MIN: u64 = 24;
 
 /// and no more than so many.

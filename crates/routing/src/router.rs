@@ -2,7 +2,7 @@
 //!
 //! A further type is a file of its own with `bind`, `unbind` and `route`, a variant here and in [`ExchangeType`]. What it
 //! needs to know of a message besides key and headers becomes a field of [`Routable`]; if it looks at more than the
-//! routing key, [`Router::is_by_key_only`] must say so.
+//! routing key, [`Router::is_by_key_only`] must return that.
 
 use amqp::table::Table;
 

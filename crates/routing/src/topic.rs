@@ -102,7 +102,7 @@ impl Topic {
         }
     }
 
-    /// Goes from a node to those that one more word leads to.
+    /// Steps from a node to those that one more word leads to.
     #[inline]
     fn step(&self, from: Handle<TrieNode>, word: &[u8], hash: u64, walk: &mut Walk, reached: &mut Destinations) {
         let node = &self.nodes[from];

@@ -240,7 +240,7 @@ impl Running {
         self.viewer.ended(&summary);
     }
 
-    /// Tells the viewer of samples as long as there are some and it wants them.
+    /// Hands the viewer samples as long as there are some and it wants them.
     fn read(&mut self) -> Wish {
         let (mut addresses, mut stack) = (Vec::new(), Vec::new());
         loop {

@@ -53,7 +53,7 @@ pub(crate) fn install() -> io::Result<()> {
     // SAFETY: zeros are an action without flags and an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_tick as *const () as usize;
-    // System calls go on, and no other handler interrupts this one by the same signal.
+    // System calls continue, and no other handler interrupts this one by the same signal.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
     // SAFETY: the handler calls nothing that a signal may not interrupt.
     match unsafe { libc::sigaction(libc::SIGPROF, &raw const action, std::ptr::null_mut()) } {

@@ -17,7 +17,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 pub enum Kind {
     /// Never decreases while the node runs.
     Counter,
-    /// Goes up and down.
+    /// Rises and falls.
     Gauge,
     /// Counts by size.
     Histogram,

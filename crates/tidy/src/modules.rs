@@ -262,7 +262,7 @@ fn is_word(text: &str) -> bool {
     text.starts_with(|char: char| char.is_alphabetic() || char == '_')
 }
 
-/// Who defines what.
+/// Which file defines what.
 struct Names<'a> {
     files: &'a [File],
     positions: HashMap<ModulePath, usize>,

@@ -270,7 +270,7 @@ proptest! {
                     NextStep::NotBefore(until_ms) => prop_assert!(until_ms > now_ms && until_ms <= now_ms + BACKOFF_MAX_MS),
                     NextStep::Nothing => prop_assert_eq!(outbox.waiting_count(), 0),
                 },
-                // Who is patient never waits for so long that something is too old.
+                // A patient run never waits for so long that something is too old.
                 Step::Wait(ms) => now_ms += if is_patient { ms / 1000 } else { ms },
             }
             prop_assert!(outbox.waiting_count() <= count_max);

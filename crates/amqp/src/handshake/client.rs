@@ -59,7 +59,7 @@ pub enum ServerReply<'a> {
     },
 }
 
-/// Why a handshake cannot go on: the server broke the rules, or wants what the client cannot do.
+/// Why a handshake cannot continue: the server broke the rules, or wants what the client cannot do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeError {
     /// It answers the protocol header with another one.

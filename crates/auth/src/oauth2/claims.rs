@@ -12,7 +12,7 @@ pub(super) struct Claims(pub(super) Map<String, Value>);
 const USERNAME_CLAIMS: [&str; 2] = ["sub", "client_id"];
 
 impl Claims {
-    /// Who it is about.
+    /// The name of the user that it is about.
     pub(super) fn username(&self, preferred: &[String]) -> Option<String> {
         let mut names = preferred.iter().map(String::as_str).chain(USERNAME_CLAIMS);
         names.find_map(|claim| match self.at(claim)? {

@@ -116,7 +116,7 @@ impl OAuth2 {
         Self(servers.into_iter().map(server).collect())
     }
 
-    /// The resource server that a token says it is for. That is not believed yet: the server's own keys tell whether it is true.
+    /// The resource server that a token says it is for. That is not believed yet: the server's own keys decide whether it is true.
     fn server_of(&self, token: &str) -> Result<&ResourceServer, TokenError> {
         if let [only] = &*self.0 {
             return Ok(only);

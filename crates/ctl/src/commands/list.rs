@@ -243,7 +243,7 @@ fn rows(items: &[Value], columns: Vec<String>, depth: usize) -> StepResult {
     Ok(Step::Done(Output::Table(if columns.is_empty() { all_columns(items, depth) } else { some(items, columns) })))
 }
 
-/// Of queues, those that are streams: a page of the others would tell nothing of how many there are.
+/// Of queues, those that are streams: a page of the others would not show how many there are.
 fn streams(input: &Invocation, default: &'static [&'static str]) -> StepResult {
     let (columns, depth, page) = (chosen(input, default), depth(input)?, page(input)?);
     let place = input.said_vhost().map_or("queues".to_owned(), |vhost| path(&["queues", vhost]));

@@ -92,7 +92,7 @@ impl WaitLimit {
         Ok(WaitLimit { left })
     }
 
-    /// Goes on after a pause, or fails if that would be too late.
+    /// Tries again after a pause, or fails if that would be too late.
     fn again(self, took: Duration, why: &str, next: impl FnOnce(Self) -> StepResult + 'static) -> StepResult {
         let left = if self.left == Duration::MAX { self.left } else { self.left.saturating_sub(took + PAUSE) };
         if left.is_zero() {
@@ -119,7 +119,7 @@ fn until_started(waiting: WaitLimit, name: Option<ProcessName>) -> StepResult {
 
 fn until_answered(waiting: WaitLimit, name: Option<ProcessName>) -> StepResult {
     let next = move |answer: Result<Reply, Failure>, took: Duration| match answer {
-        // Who refuses us is there.
+        // A server that refuses us is there.
         Ok(reply) if reply.status < 500 => reply.done(),
         Err(failure) if failure.status == CONFIG || failure.status == USAGE => Err(failure),
         answer => {

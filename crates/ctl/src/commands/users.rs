@@ -119,7 +119,7 @@ fn authenticate_user(input: &Invocation) -> StepResult {
     let user = input.text("username").to_owned();
     with_password(input, move |password| {
         Ask::get("whoami".to_owned()).by_user(&user, &password).then(move |reply| match reply.status {
-            // The password was right, and HTTP is not for everybody.
+            // The password was right, but the user may not use the HTTP API.
             401 if is_known_but_not_for_http(&reply) => say("Success"),
             401 => {
                 Err(Failure::new(DATA, format!("user \"{user}\" is not accepted: no such user, or another password")))
@@ -157,7 +157,7 @@ fn with_password(input: &Invocation, next: impl FnOnce(String) -> StepResult + '
     })
 }
 
-/// Everybody's names, for what is done to each.
+/// The names of all users, for what is done to each.
 pub(crate) fn names(values: &[Value]) -> Vec<String> {
     values.iter().map(|value| listing::text(value, "name").to_owned()).collect()
 }

@@ -175,7 +175,7 @@ struct WordReader<'a> {
 }
 
 impl WordReader<'_> {
-    /// Reads words; those before the command can only be options of everybody.
+    /// Reads words; those before the command can only be options of all commands.
     fn read(&mut self, words: &[String], is_after_command: bool) -> Result<(), Failure> {
         let mut words = words.iter();
         let mut are_options_over = false;
@@ -374,7 +374,7 @@ struct OptionSpec {
     has_value: bool,
     /// A flag that may be denied.
     is_truth: bool,
-    /// The command's own, and not everybody's.
+    /// The command's own, and not that of all commands.
     is_own: bool,
 }
 

@@ -212,7 +212,7 @@ impl Link {
             && self.uris.iter().any(|one| other.uris.iter().any(|two| is_the_same(one, two)))
     }
 
-    /// Whether another link can go on with what this one has made at its upstream. What says how far messages come is made anew by each
+    /// Whether another link can use what this one has made at its upstream. What says how far messages come is made anew by each
     /// life of a link.
     pub(crate) fn makes_the_same(&self, other: &Link) -> bool {
         let made = |link: &Link| (link.expires_ms, link.message_ttl_ms, link.queue_type);

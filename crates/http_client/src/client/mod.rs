@@ -43,7 +43,7 @@ impl Client {
         Client { url, timeout, answer_len_max: ANSWER_LEN_MAX, kept: None }
     }
 
-    /// Whom it asks.
+    /// The server that it asks.
     #[must_use]
     pub fn url(&self) -> &HttpUrl {
         &self.url
@@ -87,7 +87,7 @@ impl Client {
         tokio::time::timeout(timeout, self.status_of(request)).await.unwrap_or(Err(HttpError::TimedOut(timeout)))
     }
 
-    /// Asks over a connection of its own, and reads the answer's body as it comes. The timeout is for its head alone: a body may go on
+    /// Asks over a connection of its own, and reads the answer's body as it comes. The timeout is for its head alone: a body may last
     /// for ever.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl Client {
         });
         let answer = tokio::select! {
             result = &mut exchange => result?,
-            // It has to be polled for the exchange to go on. When it ends, the answer is with the exchange, or there is
+            // It has to be polled for the exchange to continue. When it ends, the answer is with the exchange, or there is
             // none: many servers close TLS without a word, after a whole answer.
             ended = connection => {
                 return exchange.await.map_err(|error| match (error, ended) {

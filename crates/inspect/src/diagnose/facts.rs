@@ -22,7 +22,7 @@ pub(super) struct Facts {
     pub(super) processor_count: u64,
     pub(super) rates: Rates,
     pub(super) lost_message_count: u64,
-    /// Lines of the log that tell of errors, and the last of them.
+    /// Lines of the log that report errors, and the last of them.
     pub(super) error_count: usize,
     pub(super) last_error: Option<String>,
     /// Lines that came between the looks, of channels and connections that were closed by errors and of refused logins.
@@ -120,7 +120,7 @@ pub(super) struct SlowRequest {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Wait {
     pub(super) kind: String,
-    /// Who held a lock, if it is known.
+    /// The holder of a lock, if it is known.
     pub(super) holder: String,
     pub(super) ms: f64,
 }

@@ -10,7 +10,7 @@ use crate::json::Object;
 pub(super) enum Subject {
     /// Users who may enter the vhost where it is.
     InVhost,
-    /// Who may enter the vhost that it is about, or monitor.
+    /// Users who may enter the vhost that it is about, or monitor.
     Vhost,
     /// The connection's own user, and users who may monitor.
     Connection,
@@ -20,7 +20,7 @@ pub(super) enum Subject {
     Node,
 }
 
-/// By the beginning of an event's name. What is not here is no change of an object, or has what not everybody should read, such as the
+/// By the beginning of an event's name. What is not here is no change of an object, or has what not all users should read, such as the
 /// addresses that parameters contain.
 const SUBJECTS: [(&str, Subject); 15] = [
     ("queue.", Subject::InVhost),

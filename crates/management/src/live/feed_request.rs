@@ -10,7 +10,7 @@ use crate::problem::Problem;
 /// The vhost and the name of a queue or an exchange.
 pub(crate) type QueuePath = (String, String);
 
-/// What a feed is to tell.
+/// What a feed is to report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FeedRequest {
     /// The node's numbers.

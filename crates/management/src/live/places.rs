@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::options::LiveLimits;
 
-/// Who wants a stream.
+/// The client that wants a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Watcher {
     pub(crate) user: Arc<str>,

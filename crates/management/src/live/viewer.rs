@@ -76,7 +76,7 @@ impl Viewer {
         Viewer { broker, context, checked_at: Instant::now(), decided, entered }
     }
 
-    /// Whether it may still have what it wants. Who is known here is looked up each time, others are asked for from time to time.
+    /// Whether it may still have what it wants. Users that are known here are looked up each time, others are asked for from time to time.
     pub(crate) async fn check(&mut self, wanted: &FeedRequest) -> Result<(), LostRight> {
         let Actor { identity, origin } = self.context.actor.clone();
         let identity = Arc::new(self.broker.renewed(&identity).ok_or(LostRight::Login)?);

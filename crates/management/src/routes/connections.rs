@@ -242,7 +242,7 @@ fn one(call: &Call) -> Result<Answer, Problem> {
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 
-/// Who may only watch may not close what belongs to others.
+/// A user who may only watch may not close what belongs to others.
 fn check_may_close(call: &Call, user: Option<&str>) -> Result<(), Problem> {
     if is_administrator(call.identity()) || user == Some(call.identity().name()) {
         return Ok(());

@@ -32,7 +32,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-/// RabbitMQ's default. Its classic queues tell it and never act on it, and tools do not understand a consumer without.
+/// RabbitMQ's default. Its classic queues report it and never act on it, and tools do not understand a consumer without.
 const CONSUMER_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 
 pub(super) static TABLE: Table<ConsumerView, Service> = Table {

@@ -1,4 +1,4 @@
-//! Messages that were lost to damaged files, which RabbitMQ does not tell of.
+//! Messages that were lost to damaged files, which RabbitMQ does not report.
 
 use broker::view::{DamagedFile, Loss};
 use serde_json::{Value, json};

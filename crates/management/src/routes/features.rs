@@ -1,4 +1,4 @@
-//! Feature flags, which RabbitMQ has to tell versions apart, and features that it phases out.
+//! Feature flags, by which RabbitMQ distinguishes versions, and features that it phases out.
 
 use crate::answer::Answer;
 use crate::call::Call;

@@ -201,6 +201,6 @@ fn configuration(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn extensions(_: &Call) -> Result<Answer, Problem> {
-    // RabbitMQ's console names itself, and programs tell by it that there is one.
+    // RabbitMQ's console names itself, and programs detect it by that.
     Ok(Answer::json(br#"[{"javascript":"dispatcher.js"}]"#.to_vec()))
 }

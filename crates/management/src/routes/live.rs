@@ -33,7 +33,7 @@ pub(super) static ROUTES: &[Route] = &[at(
 )];
 
 const EVENT_STREAM: &str = "text/event-stream";
-/// Tells nginx not to keep events back.
+/// Asks nginx not to keep events back.
 const UNBUFFERED: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 

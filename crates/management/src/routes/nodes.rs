@@ -1,5 +1,5 @@
-//! The nodes: this one, and those of its cluster, which tell what they are at themselves. Histories are of this one alone: the others serve
-//! no clients.
+//! The nodes: this one, and those of its cluster, which report what they are at themselves. Histories are of this one alone: the others
+//! serve no clients.
 
 use std::sync::Arc;
 
@@ -459,7 +459,7 @@ pub(super) fn is_peer(call: &Call) -> Result<bool, Problem> {
     check_node(call).map(|()| false)
 }
 
-/// What RabbitMQ says of a node that does not tell.
+/// RabbitMQ's answer for a node that does not report.
 pub(super) fn memory_not_available() -> Answer {
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| members.cell("memory").text("not_available"));

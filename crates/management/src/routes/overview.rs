@@ -72,7 +72,7 @@ pub(super) fn write_exchange_types(cell: Cell<'_>) {
     });
 }
 
-/// Where the API and metrics are, as RabbitMQ's web contexts tell it.
+/// Where the API and metrics are, as RabbitMQ's web contexts report it.
 pub(super) fn write_contexts(service: &Service, names_node: bool, cell: Cell<'_>) {
     let listeners = service.listeners();
     let contexts = http_contexts(&listeners, &service.options.path_prefix);
@@ -95,7 +95,7 @@ pub(super) fn write_each_context(contexts: impl Iterator<Item = Context>, node: 
     });
 }
 
-/// Which of a node's listeners serve HTTP, as lists of nodes tell of them.
+/// Which of a node's listeners serve HTTP, as lists of nodes report them.
 pub fn http_contexts<'a>(listeners: &'a [ListenerInfo], prefix: &'a str) -> impl Iterator<Item = Context> + 'a {
     let of_http = listeners.iter().filter(|listener| listener.protocol.starts_with("http"));
     of_http.map(move |listener| {

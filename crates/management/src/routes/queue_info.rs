@@ -69,7 +69,7 @@ fn len_max(call: &Call) -> Result<u64, Problem> {
 fn vhost(call: &Call) -> Result<&str, Problem> {
     let vhost = call.query.get("vhost").unwrap_or(VHOST);
     if !call.is_logged_in {
-        // What is open to everybody is what the plugin opens to everybody.
+        // What is open to all is what the plugin opens to all.
         return if vhost == VHOST { Ok(vhost) } else { Err(Problem::login_required()) };
     }
     let sees_it = is_administrator(call.identity()) || call.context.enter(vhost).is_some();

@@ -1,4 +1,4 @@
-//! What only quorum queues have to tell, and where their replicas are: on all nodes of the cluster, be it one.
+//! What only quorum queues report, and where their replicas are: on all nodes of the cluster, be it one.
 
 use broker::view::QueueView;
 use cluster::control::{MemberView, Role};

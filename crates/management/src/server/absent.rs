@@ -20,7 +20,7 @@ pub struct Absent {
     /// Why no client is served, also through another node; None: only what the node answers itself is asked for.
     refusal: Option<Box<str>>,
     local: Option<Arc<LocalSite>>,
-    /// Who says whether others than the operator may look inside. None: they may not.
+    /// Decides whether others than the operator may look inside. None: they may not.
     doorkeeper: Option<Doorkeeper>,
 }
 

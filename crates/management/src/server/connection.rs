@@ -96,7 +96,7 @@ pub(super) async fn serve(
         write_timeout: Some(limits.write_timeout),
         head_len_max: HEAD_LEN_MAX,
         header_count_max: HEADER_COUNT_MAX,
-        // Who asks while no broker is here finds one the next time, perhaps on another node.
+        // A client that asks while no broker is here finds one the next time, perhaps on another node.
         request_count_max: if may_change { 1 } else { limits.keep_alive_max },
     };
     let mut until_end = stage.clone();

@@ -43,7 +43,7 @@ pub struct ConnectionGroup {
     open: Arc<AtomicUsize>,
 }
 
-/// Who comes, and what it may do.
+/// A client, and what it may do.
 pub struct HttpClient {
     /// From where.
     pub origin: Origin,

@@ -243,7 +243,7 @@ fn who_may_see_alerts_may_not_change_rules_nor_see_secrets() {
     });
 }
 
-/// Who may read the exchange of events is no administrator.
+/// A reader of the exchange of events need not be an administrator.
 #[test]
 fn events_do_not_tell_what_rules_and_webhooks_say() {
     in_house(async |house| {

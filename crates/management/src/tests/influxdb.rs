@@ -1,4 +1,4 @@
-//! What rounds of statistics for InfluxDB tell of the broker.
+//! What rounds of statistics for InfluxDB report of the broker.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Answers that go on, read line by line.
+//! Endless answers, read line by line.
 
 use std::future::poll_fn;
 use std::pin::Pin;

@@ -309,7 +309,7 @@ fn the_default_type_of_a_vhost_is_the_brokers_until_it_has_its_own() {
     });
 }
 
-/// What a request says about the numbers that ranges tell of.
+/// What a request says about the numbers of ranges.
 const RANGES: &str =
     "lengths_age=60&lengths_incr=5&msg_rates_age=60&msg_rates_incr=5&data_rates_age=60&data_rates_incr=5";
 

@@ -23,7 +23,7 @@ use crate::options::{ConnectionLimits, Cors, LiveLimits, Options};
 use crate::server::{HttpClient, Server, Site};
 use http_server::AnswerBody;
 
-/// Who reads a stream.
+/// The reader of a stream.
 struct Reader {
     body: AnswerBody,
     text: String,

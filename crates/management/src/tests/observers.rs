@@ -141,7 +141,7 @@ fn a_refused_session_leaves_its_place() {
     });
 }
 
-/// Who does not read is ended, too: the last line waits for the reader, and the session does not.
+/// An observer that does not read is ended, too: the last line waits for the reader, and the session does not.
 #[test]
 fn an_alarm_ends_all_of_them_also_those_who_do_not_read() {
     let _turn = alone();

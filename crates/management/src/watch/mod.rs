@@ -1,4 +1,4 @@
-//! Sessions that watch the broker's functions, as answers that go on: lines of JSON.
+//! Sessions that watch the broker's functions, as endless answers: lines of JSON.
 //!
 //! - `observer`: the observer, and why it ends. There is one kind of it for all that is watched, messages and the processor too.
 //! - `calls`: each call that a session sees. `wall`: the tree of times that another makes.

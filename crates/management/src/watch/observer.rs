@@ -47,7 +47,7 @@ const _: () = assert!(telemetry::trace::SESSION_COUNT_MAX >= OBSERVER_COUNT_MAX)
 
 /// What an observer gets.
 pub(crate) trait Observed: Send + 'static {
-    /// What there is to tell, as soon as there is something. None: that was all. Dropped before it is ready, it has lost nothing.
+    /// What there is to report, as soon as there is something. None: that was all. Dropped before it is ready, it has lost nothing.
     fn next(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
 
     /// Ends early, for a reason. Returns what is still to be sent.

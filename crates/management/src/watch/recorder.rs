@@ -85,13 +85,13 @@ impl FlightRecorder {
         self.saved().iter().any(|saved| saved.name == name).then(|| fs::read(self.dir.join(name)).ok())?
     }
 
-    /// What there is now, as Perfetto reads it. None: it does not run.
+    /// The recording so far, as Perfetto reads it. None: it does not run.
     pub(crate) fn recording(&self) -> Option<Vec<u8>> {
         recorder().recording().map(|recording| perfetto(&recording, &self.node))
     }
 
-    /// Saves what there is now, for a reason that becomes part of the name. None: it does not run. It may take a while: not for a runtime's
-    /// thread.
+    /// Saves the recording so far, for a reason that becomes part of the name. None: it does not run. It may take a while: not for a
+    /// runtime's thread.
     pub(crate) fn save(&self, reason: &str) -> io::Result<Option<String>> {
         let _turn = SAVING.lock();
         let Some(json) = self.recording() else { return Ok(None) };

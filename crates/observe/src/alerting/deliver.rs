@@ -1,4 +1,4 @@
-//! Telling a webhook: a request, signed if it has a secret.
+//! Notifying a webhook: a request, signed if it has a secret.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::sending::{Sender, send_all};
 
 /// What requests are signed in: `sha256=` and the HMAC-SHA-256 of the body in hexadecimal digits.
 const SIGNATURE: HeaderName = HeaderName::from_static("warren-signature");
-/// The alert's id, which is in the body, too: for receivers that tell by headers alone what they have seen.
+/// The alert's id, which is in the body, too: for receivers that recognise by headers alone what they have seen.
 const ALERT_ID: HeaderName = HeaderName::from_static("warren-alert-id");
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Warren/", env!("CARGO_PKG_VERSION")));
 
@@ -81,7 +81,7 @@ impl Sender for NoticeSender {
     }
 }
 
-/// Tells a webhook one thing, once.
+/// Sends a webhook one body, once.
 pub async fn try_once(target: &WebhookTarget, body: &Value) -> DeliveryAttempt {
     let started_at = Instant::now();
     let (outcome, status, error) = match post(target, body).await {

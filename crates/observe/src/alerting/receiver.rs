@@ -60,7 +60,7 @@ impl Receiver {
         }
     }
 
-    /// There is something to tell. How many notices had to go for it.
+    /// Adds a notice. Returns how many notices were dropped for it.
     pub(super) fn push(&self, notice: Notice, now_ms: u64) -> u64 {
         let dropped = self.noting_dropped(|inner| inner.outbox.push(notice, now_ms)).1;
         self.news.notify_one();

@@ -104,7 +104,7 @@ pub(super) struct ParsedRuleSet {
 pub struct RuleSet {
     rules: BTreeMap<String, Map<String, Value>>,
     webhooks: BTreeMap<String, Map<String, Value>>,
-    /// Whom to trust, of webhooks of the configuration that say so: read once, so that no delivery waits for a file afterwards.
+    /// Authorities to trust, of webhooks of the configuration that name some: read once, so that no delivery waits for a file afterwards.
     authorities: BTreeMap<String, ClientTls>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  append ─► is it still the file of this name? ─► write ─┬─ all of it
-//!               no, it was put aside: open anew           └─ the disk is full: cut off half a line, and say so
+//!               no, it was put aside: open anew           └─ the disk is full: cut off half a line, and report it
 //! ```
 //!
 //! Nothing is kept for later: what cannot be written is lost, and the next lines try anew. The file is only ever appended to, so that

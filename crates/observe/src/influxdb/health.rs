@@ -1,4 +1,4 @@
-//! Whether a destination takes what it is given. Of each change the log is to tell once: a receiver that is away for a day is one line,
+//! Whether a destination takes what it is given. Each change is to be logged once: a receiver that is away for a day is one line,
 //! not one an interval, and so is one that refuses some of each round.
 
 /// How things stand with a destination.
@@ -12,7 +12,7 @@ pub(super) struct Health {
     is_loss_told: bool,
 }
 
-/// What the log is to tell.
+/// What is to be logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HealthChange {
     /// It fails from now on.

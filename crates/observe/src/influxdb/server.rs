@@ -102,7 +102,7 @@ fn path(place: &InfluxdbPlace, precision: Precision) -> String {
     path
 }
 
-/// Who answers that a request is wrong would say so again; anything else may be better later.
+/// A server that answers that a request is wrong would repeat that; anything else may be better later.
 fn judge(answer: &Answer) -> PostAttempt {
     let status = answer.status;
     let is_answered = true;

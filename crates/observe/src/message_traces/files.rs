@@ -3,7 +3,7 @@
 //! ```text
 //!  orders.log      written now
 //!  orders.log.1    what was before; orders.log.2 before that, …
-//!  .traces.json    which traces there are: they go on after a restart
+//!  .traces.json    which traces there are: they continue after a restart
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};

@@ -6,7 +6,7 @@ use message::Header;
 
 use super::topic;
 
-/// What a trace is to tell of. What is None or empty restricts nothing.
+/// What a trace is to report. What is None or empty restricts nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// The name of the connection that causes it.
@@ -32,7 +32,7 @@ pub struct Filter {
 /// What a filter looks at.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Facts<'a> {
-    /// Who causes it: the connection's name and the user's.
+    /// The client that causes it: the connection's name and the user's.
     pub client: Option<(&'a str, &'a str)>,
     /// The vhost.
     pub vhost: &'a str,
@@ -115,7 +115,7 @@ impl Filter {
             }),
         };
         match event.what {
-            // It says so itself of an exchange.
+            // A purge has no message, so a filter of messages does not want it.
             What::Purged(_) if self.asks_message() => Verdict::Unwanted,
             _ => self.decide(&facts),
         }

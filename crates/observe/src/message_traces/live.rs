@@ -99,7 +99,7 @@ impl LiveTrace {
         LiveTrace { broker, sink, gate, has_begun: false, has_ended: false, missed_count: 0 }
     }
 
-    /// Lines of JSON, as soon as there is something to tell. None: it has ended. Dropped before it is ready, it has lost nothing.
+    /// Lines of JSON, as soon as there is something to report. None: it has ended. Dropped before it is ready, it has lost nothing.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         if self.has_ended {
             return None;

@@ -19,7 +19,7 @@ pub struct Record {
     pub kind: Kind,
     /// The vhost.
     pub vhost: String,
-    /// Who caused it: the connection's name and the user's.
+    /// The client that caused it: the connection's name and the user's.
     pub client: Option<(String, String)>,
     /// The client that a proxy says it did this for.
     pub on_behalf_of: Option<String>,

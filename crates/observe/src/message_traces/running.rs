@@ -99,7 +99,7 @@ impl std::fmt::Debug for Traces {
 }
 
 impl Traces {
-    /// Those of a broker. The ones that ran before go on: [`Traces::resume`].
+    /// Those of a broker. The ones that ran before are continued by [`Traces::resume`].
     #[must_use]
     pub fn new(broker: Arc<Broker>, directory: Directory, limits: Limits) -> Arc<Self> {
         Arc::new(Traces { broker, directory, limits, running: Mutex::default() })
@@ -272,7 +272,7 @@ impl Traces {
         LiveTrace::begin(self.broker.clone(), sink, limits)
     }
 
-    /// Ends all of them, for the end of the broker: they go on when it starts again.
+    /// Ends all of them, for the end of the broker: they continue when it starts again.
     pub fn end(&self) {
         let mut running = std::mem::take(&mut *self.running.lock());
         for trace in running.values() {

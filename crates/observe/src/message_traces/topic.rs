@@ -4,7 +4,7 @@
 #[must_use]
 pub fn fits(pattern: &[u8], key: &[u8]) -> bool {
     let (pattern, key): (Vec<_>, Vec<_>) = (words(pattern).collect(), words(key).collect());
-    // Where to go on when what follows the last `#` does not fit: that takes one word more then.
+    // Where to continue when what follows the last `#` does not fit: that takes one word more then.
     let (mut at, mut in_key, mut again) = (0, 0, None);
     loop {
         match pattern.get(at) {

@@ -51,7 +51,7 @@ pub(super) struct Family {
     pub(super) owner: Owner,
     /// Whether it is returned only on request.
     pub(super) is_on_request: bool,
-    /// Tells of every object.
+    /// Reports every object.
     pub(super) each: fn(&Arc<Scope>, &'static str) -> Box<dyn Pieces>,
     /// Writes sums over all of them.
     pub(super) sum: fn(&mut Vec<u8>, &'static str, &NodeTotals<'_>),

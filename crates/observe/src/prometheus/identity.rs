@@ -1,4 +1,4 @@
-//! Who this is: the two series that dashboards join all others with.
+//! This node's identity: the two series that dashboards join all others with.
 //!
 //! `X * on(instance, job) group_left(rabbitmq_cluster, rabbitmq_node) rabbitmq_identity_info{…}` works only if there is exactly one
 //! series of it in an answer.

@@ -139,7 +139,7 @@ pub(super) static ALARMS: Table<Node> = of_node(&[
     },
 ]);
 
-/// What Prometheus' own libraries tell of every process, and dashboards of Erlang that have a meaning here. Nothing comes before
+/// What Prometheus' own libraries report of every process, and dashboards of Erlang that have a meaning here. Nothing comes before
 /// these names.
 pub(super) static PROCESS: Table<Node> = of_node(&[
     gauge(

@@ -10,7 +10,7 @@ use super::answers::AnswerTimes;
 use crate::alerting::Alerting;
 use crate::influxdb::InfluxdbStats;
 
-/// What metrics tell of.
+/// What metrics report.
 #[derive(Debug, Clone)]
 pub struct Subject {
     /// The broker.
@@ -31,7 +31,7 @@ pub struct Subject {
     pub answers: Arc<AnswerTimes>,
 }
 
-/// What metrics tell of a node, whether a broker runs on it or not.
+/// What metrics report of a node, whether a broker runs on it or not.
 #[derive(Debug, Clone)]
 pub struct NodeSubject {
     /// Its name.

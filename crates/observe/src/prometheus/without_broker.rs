@@ -42,7 +42,7 @@ impl WithoutBroker {
 
     fn view(&self) -> NodeView {
         let memory_used_len = machine::resident_len().unwrap_or(0);
-        // A disk that does not tell is not full.
+        // A disk whose free space is unknown is not full.
         let free_len = machine::free_len(&self.node.data_dir);
         let uptime = self.started_at.elapsed();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -12,7 +12,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("default_queue_type", "default_queue_type"),
 ];
 
-/// Settings that RabbitMQ itself knows no more, or that only tell its machine how to run.
+/// Settings that RabbitMQ itself no longer knows, or that only say how its machine is to run.
 const WITHOUT_KEY: &[&str] = &[
     "server_properties",
     "auto_delete_sleep",

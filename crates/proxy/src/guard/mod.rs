@@ -52,7 +52,7 @@ pub enum Spending {
     },
 }
 
-/// What there is, for those that look.
+/// The guard's counts, for those that look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// Whether nothing is refused.
@@ -84,7 +84,7 @@ pub struct LimitSnapshot {
     pub counts: Counts,
 }
 
-/// Whom there is, and what is allowed.
+/// The clients that are counted, and what is allowed.
 #[derive(Debug)]
 pub struct Guard {
     options: Options,
@@ -201,7 +201,7 @@ impl Guard {
         self.watches.take_alarms()
     }
 
-    /// What there is.
+    /// The guard's counts.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {

@@ -1,4 +1,4 @@
-//! Who may come in, and what limits hold them.
+//! Which clients may come in, and what limits hold them.
 
 use super::*;
 

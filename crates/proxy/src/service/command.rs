@@ -8,11 +8,11 @@ use crate::switchboard::{Options, Refusal, Report};
 pub(crate) enum Command {
     /// Accept no more clients.
     StopListening,
-    /// Tell all clients that their connection is closed.
+    /// Close all clients.
     CloseClients(Refusal),
     /// Close upstream connections on which nothing is under way.
     CloseUpstreamConnections,
-    /// Go by these options from now on.
+    /// Use these options from now on.
     Configure(Box<Options>),
     /// Say how it is.
     Report(oneshot::Sender<Report>),

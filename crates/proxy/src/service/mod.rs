@@ -168,7 +168,7 @@ impl Service {
         }
     }
 
-    /// Tells all clients that their connection is closed, and waits so long for them to agree; `None` for as long as it takes.
+    /// Closes all clients, and waits so long for them to agree; `None` for as long as it takes.
     pub async fn close_clients(&self, timeout: Option<Duration>) {
         let refusal = Refusal::new(amqp::ReplyCode::ConnectionForced, "the proxy is being stopped");
         self.handle.tell(|| Command::CloseClients(refusal.clone()));
@@ -316,7 +316,7 @@ impl Handle {
     }
 }
 
-/// Has the guard forget and tell, for ever.
+/// Has the guard forget and report, for ever.
 async fn tick(gate: Arc<Gate>) {
     loop {
         tokio::time::sleep(GUARD_TICK).await;

@@ -189,7 +189,7 @@ impl Upstreams {
         Ok(())
     }
 
-    /// Tells when upstream connections may be to be left that were not before.
+    /// Signals when upstream connections may be to be left that were not before.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -427,7 +427,7 @@ impl KnownUpstream {
         self.by_name.get(&self.balance.options_of(id)?.name).cloned()
     }
 
-    /// An upstream's name, where there is something to tell of it.
+    /// An upstream's name, where there is something to report of it.
     fn name_if(&self, id: UpstreamId, is_named: bool) -> Option<String> {
         is_named.then(|| self.balance.options_of(id).map(|options| options.name.clone())).flatten()
     }

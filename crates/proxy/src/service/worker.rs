@@ -155,7 +155,7 @@ impl Worker {
         }
     }
 
-    /// Goes by these options from now on.
+    /// Uses these options from now on.
     fn configure(&self, options: Options) {
         self.dial_timeout.set(Duration::from_millis(options.upstream_wait_ms));
         self.handshake_timeout.set(Duration::from_millis(options.handshake_timeout_ms));

@@ -166,7 +166,7 @@ struct State {
     counters: Counters,
 }
 
-/// Tells the listeners that something is different now.
+/// Signals to the listeners that something has changed.
 #[derive(Debug)]
 struct ChangeSignal(watch::Sender<()>);
 

@@ -245,7 +245,7 @@ fn while_the_disk_is_full_nothing_is_kept_and_what_was_kept_stays() {
     while spool.is_full() {
         std::thread::yield_now();
     }
-    // A publisher that waits for room looks again, as soon as the thread that made it has come to say so.
+    // A publisher that waits for room looks again, as soon as the thread that made it signals that.
     let began_at = std::time::Instant::now();
     while !changes.has_changed().unwrap() {
         assert!(began_at.elapsed().as_secs() < 60, "no forwarder is told");

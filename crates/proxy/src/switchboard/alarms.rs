@@ -12,7 +12,7 @@ impl Switchboard {
         blocked_reason(&self.clients[id], &self.connections).is_some()
     }
 
-    /// Tells a client whether one of the upstream connections that it uses takes publishes, if that is news.
+    /// Notifies a client whether one of the upstream connections that it uses takes publishes, if that is news.
     pub(super) fn update_blocked(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
         if !client.capabilities().connection_blocked || !client.is_running() || client.has_ended() {

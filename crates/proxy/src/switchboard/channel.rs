@@ -101,7 +101,7 @@ impl Channel {
         (held_len, is_open)
     }
 
-    /// The publish that is not whole yet, to go on with it.
+    /// Takes the publish that is not whole yet, to continue with it.
     #[inline]
     pub(super) fn take_content(&mut self) -> Option<Content> {
         self.content.take()

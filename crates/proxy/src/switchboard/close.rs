@@ -10,7 +10,7 @@ use super::{ClientId, Notice, Refusal, Switchboard, UpstreamConnectionId};
 use crate::limits::{CLOSE_TIMEOUT_MS, PARTING_TIMEOUT_MS};
 
 impl Switchboard {
-    /// Tells a client that its connection is closed, and gives back all that it used.
+    /// Closes a client's connection, and gives back all that it used.
     pub(super) fn close_client(&mut self, id: ClientId, refusal: &Refusal) {
         match self.clients[id].phase() {
             Phase::Closing { .. } | Phase::Over => return,

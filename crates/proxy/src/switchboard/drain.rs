@@ -19,7 +19,7 @@ impl Switchboard {
         }
     }
 
-    /// Tells all clients that their connection is closed.
+    /// Closes the connections of all clients.
     pub fn close_clients(&mut self, refusal: &Refusal, now_ms: u64) {
         self.now_ms = now_ms;
         for id in self.clients.ids() {

@@ -1,4 +1,4 @@
-//! What the switchboard asks of the shell, and what it has to tell.
+//! What the switchboard asks of the shell, and what it reports to it.
 
 use std::rc::Rc;
 

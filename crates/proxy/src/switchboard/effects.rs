@@ -1,4 +1,4 @@
-//! What the switchboard has to ask of the shell and to tell it, in its order, until the shell takes it.
+//! What the switchboard asks of the shell and reports to it, in its order, until the shell takes it.
 
 use std::collections::BTreeMap;
 use std::mem;

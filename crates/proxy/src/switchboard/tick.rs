@@ -30,7 +30,7 @@ impl Switchboard {
             self.tick_connection(id);
         }
         self.forget_waiters();
-        // A disk that was full does not tell when it is not.
+        // A disk that was full does not signal when it no longer is.
         self.wake_spool_waiters();
         self.tick_pools();
         let fresh_ms = self.options.login_fresh_ms;

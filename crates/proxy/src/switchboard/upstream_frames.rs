@@ -137,7 +137,7 @@ impl Switchboard {
         }
     }
 
-    /// Tells those that have a channel on this upstream connection whether it takes publishes.
+    /// Notifies the clients that have a channel on this upstream connection whether it takes publishes.
     fn update_blocked_clients(&mut self, id: UpstreamConnectionId) {
         let connection = &self.connections[id];
         let mut users: Vec<ClientId> = match connection.usage() {

@@ -170,7 +170,7 @@ impl Switchboard {
                 ConnectionUse::Login(_) | ConnectionUse::Own(_) | ConnectionUse::None => false,
             };
             if !has_connections {
-                // As if it could not be reached: clients that wait go on waiting, for another one.
+                // As if it could not be reached: clients that wait keep waiting, for another one.
                 return;
             }
         }
@@ -207,7 +207,7 @@ impl Switchboard {
         self.connections.get(id).filter(|connection| connection.is_vhost_refused())?.vhost().cloned()
     }
 
-    /// A pool's upstream connection was refused. Clients that have been let in already go on with the upstream connections that there are.
+    /// A pool's upstream connection was refused. Clients that have been let in already continue with the existing upstream connections.
     fn pool_refused(&mut self, pool_id: PoolId, kind: Kind, refusal: &Refusal) {
         let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let pool = self.pools.pool(pool_id);

@@ -279,7 +279,7 @@ fn a_login_that_was_seen_is_believed_for_longer_while_nobody_can_be_asked() {
     assert_eq!(world.heard(id), [], "it is asked first");
     world.pass_ms(3_000);
     assert_eq!((world.heard(id), spool.report().count()), (vec![Heard::Method(1, "channel.open-ok".to_owned())], 1));
-    // Who comes next does not wait: it is known by now.
+    // The next publisher does not wait: its login is known by now.
     let next = publisher(&mut world);
     publish(&mut world, next, "2");
     assert_eq!(spool.report().count(), 2);

@@ -1,4 +1,4 @@
-//! Who watches: sessions, at most eight at a time. Each is bounded, and closed when it is dropped.
+//! The observers: sessions, at most eight at a time. Each is bounded, and closed when it is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -450,7 +450,7 @@ impl WallSession {
         Ok(WallSession { state, start_ns: now_ns() })
     }
 
-    /// What there is by now: the tree, and how many of the calls that it follows have ended.
+    /// Looks at the tree so far, and how many of the calls that it follows have ended.
     pub fn with_tree<T>(&self, look: impl FnOnce(&Tree, u64) -> T) -> T {
         look(&self.state.tree.lock(), self.state.request_count.load(Ordering::Relaxed))
     }

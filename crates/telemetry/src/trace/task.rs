@@ -198,7 +198,7 @@ impl Trail {
     }
 
     /// The work of the innermost call is over, of this depth, and its answer is to come. Gives the profiles that began with it; those that
-    /// began further out go on without it.
+    /// began further out continue without it.
     pub(super) fn leave(&self, depth: usize, now_ns: u64) -> Vec<Follower> {
         // What is open below it has ended: nothing should be.
         self.exit(depth + 1, now_ns, None);
@@ -293,7 +293,7 @@ impl PastFrame {
 /// The one that is waited for.
 #[derive(Default)]
 pub(super) struct Worker {
-    /// Who holds what is waited for.
+    /// The holder of what is waited for.
     pub(super) holder: Option<String>,
     /// The tasks whose calls are what is waited for: those of the first that has made any meanwhile.
     tasks: Vec<Arc<Trail>>,

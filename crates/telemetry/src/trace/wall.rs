@@ -111,7 +111,7 @@ impl Tree {
         }
     }
 
-    /// Who was waited for.
+    /// Notes the holder that was waited for.
     pub(super) fn set_holder(&mut self, node: u32, holder: &str) {
         if let Some(node) = self.nodes.get_mut(node as usize)
             && node.holder.as_deref() != Some(holder)

@@ -82,7 +82,7 @@ pub(crate) fn set(input: &Invocation, kind: &str) -> StepResult {
         .then(move |reply| reply.unless(404, || Failure::no_such_vhost(&vhost))?.done())
 }
 
-/// Goes on with a policy.
+/// Continues with a policy.
 fn one(kind: &str, vhost: &str, name: &str, next: impl FnOnce(Value) -> StepResult + 'static) -> StepResult {
     let missing = format!("no policy '{name}' in virtual host '{vhost}'");
     Ask::get(path(&[kind, vhost, name])).then(move |reply| next(reply.unless(404, || Failure::data(missing))?.value()?))
@@ -119,7 +119,7 @@ fn that_match(input: &Invocation) -> StepResult {
     };
     let (vhost, name) = (input.vhost().to_owned(), input.text("name").to_owned());
     let columns = POLICIES.chosen(input)?;
-    // Statistics would tell a moment later.
+    // Statistics would show it a moment later.
     Ask::get(format!("{}?disable_stats=true", path(&[kind, &vhost, &name]))).then(move |reply| {
         let missing = || Failure::data(format!("no '{name}' among the {kind} of virtual host '{vhost}'"));
         let found = reply.unless(404, missing)?.value()?;

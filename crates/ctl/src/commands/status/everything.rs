@@ -40,7 +40,7 @@ pub(super) fn report() -> StepResult {
             shown(&report::cluster_status(&overview, &nodes)),
         ];
         Ask::get("config/effective".to_owned()).then(move |reply| {
-            // A RabbitMQ may not tell.
+            // A RabbitMQ may refuse to answer.
             if reply.is_accepted() {
                 out.push(headed("Configuration", String::from_utf8_lossy(&reply.body).trim_end()));
             }

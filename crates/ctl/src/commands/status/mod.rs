@@ -179,7 +179,7 @@ fn of_overview(line: impl FnOnce(&Value) -> String + 'static) -> StepResult {
     Ask::get("overview".to_owned()).then(|reply| say(line(&reply.value()?)))
 }
 
-/// Goes on with the name of a node, which is the asked one's if none is said.
+/// Continues with the name of a node, which is the asked one's if none is said.
 pub(crate) fn of_node(name: Option<&str>, next: impl FnOnce(&str) -> StepResult + 'static) -> StepResult {
     match name {
         Some(name) => next(name),

@@ -64,7 +64,7 @@ fn who_leads_is_told() {
     assert_eq!(driven.did, ["POST warren/cluster/transfer {}"]);
 }
 
-/// As RabbitMQ's does, so that scripts of upgrades go on.
+/// As RabbitMQ's does, so that scripts of upgrades continue.
 #[test]
 fn a_node_alone_is_drained_of_its_clients() {
     let alone =

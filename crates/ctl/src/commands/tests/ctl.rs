@@ -510,7 +510,7 @@ fn a_start_is_waited_for_as_long_as_was_said() {
         &[bare(503), recorded("overview")],
         &["try GET overview", "pause 500 ms", "try GET overview"],
     );
-    // Who refuses us is there.
+    // A server that refuses us is there.
     assert_eq!(drive(&["await_startup"], [bare(401)]).failure().0, 77);
     let late = drive(&["await_startup", "-t", "4"], []);
     // An attempt takes a second here.

@@ -1,4 +1,4 @@
-//! Commands of rabbitmqctl's, rabbitmq-diagnostics' and rabbitmq-queues' manuals that wait, change the process, or tell of everything.
+//! Commands of rabbitmqctl's, rabbitmq-diagnostics' and rabbitmq-queues' manuals that wait, change the process, or report everything.
 
 use super::{bare, check, check_one, drive, recorded};
 use crate::step::Step;

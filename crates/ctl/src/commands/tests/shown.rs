@@ -69,7 +69,7 @@ fn lists_have_rabbitmqctls_columns() {
     check(&["list_vhost_limits", "--global"], "vhost_limits", "vhost\tlimits\na/b\t{\"max-connections\":64}\n");
 }
 
-/// Who closes a connection takes what is listed as its pid.
+/// A connection is closed by what is listed as its pid.
 #[test]
 fn a_connections_pid_is_its_name() {
     let names = drive(&["list_connections", "pid", "name"], [recorded("connections")]).text();

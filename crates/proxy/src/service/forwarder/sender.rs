@@ -179,7 +179,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Tells what was not log_counts yet.
+    /// Logs what was not logged yet.
     pub(super) fn tell(&mut self) {
         let (user, vhost) = (&self.job.user, &self.job.vhost);
         let LogCounts { refused_count, returned_count, text, .. } = std::mem::take(&mut self.log_counts);

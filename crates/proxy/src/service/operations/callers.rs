@@ -1,4 +1,4 @@
-//! Who may ask: programs, and no page of another site in a browser that was lured here.
+//! Which callers may ask: programs, and no page of another site in a browser that was lured here.
 //!
 //! A page can have a browser send requests to any address, and says with most of them whose page it is (`Origin`). It can also have its own
 //! name lead to this address (DNS rebinding): then the browser takes what is here for the page's own, but names it in `Host`.

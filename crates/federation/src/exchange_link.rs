@@ -18,7 +18,7 @@ const NOT_FOUND: u16 = 404;
 /// What a queue and an exchange of a link are for.
 const PURPOSE: (&str, Value<'static>) = ("x-internal-purpose", Value::LongStr(b"federation"));
 
-/// What is there at the upstream, and is kept as it is here.
+/// The upstream's end of the link, kept as the bindings here are.
 #[derive(Debug)]
 pub(crate) struct ExchangeEnd {
     pub(crate) queue: String,

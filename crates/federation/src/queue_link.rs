@@ -14,7 +14,7 @@ use crate::wanted::Link;
 /// Below all consumers that say nothing of a priority.
 const PRIORITY: (&str, Value<'static>) = ("x-priority", Value::I64(-1));
 
-/// What is there at the upstream.
+/// The upstream's end of the link.
 #[derive(Debug)]
 pub(crate) struct QueueEnd {
     queue: Box<str>,

@@ -204,7 +204,7 @@ impl Lines {
     }
 
     async fn read_line(&mut self) -> Result<Option<String>, Failure> {
-        // What is there already was looked through.
+        // The bytes before this position were looked through.
         let mut looked_at = 0;
         loop {
             if let Some(end) = self.rest[looked_at..].iter().position(|byte| *byte == b'\n') {

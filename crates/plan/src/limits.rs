@@ -79,9 +79,9 @@ impl Resource {
 pub enum Fit {
     /// It does, or does not: needs this part of the machine's.
     Known {
-        /// What is there.
+        /// The machine's limit.
         limit: f64,
-        /// What is needed, as a part of it.
+        /// The needed part of it.
         share: f64,
     },
     /// How much there is could not be found out.

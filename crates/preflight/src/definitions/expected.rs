@@ -1,4 +1,4 @@
-//! What is there once a document has been imported: what it may refer to.
+//! What exists once a document has been imported: what it may refer to.
 
 use std::collections::{HashMap, HashSet};
 
@@ -39,7 +39,7 @@ const INTERNAL_EXCHANGE: &str = "correct its name; if it is an internal exchange
 const EXCLUSIVE_QUEUE: &str = "correct its name; if it is an exclusive queue, which RabbitMQ does not export, its client declares \
     both again";
 
-/// What is there before, and what documents add.
+/// What exists before, and what documents add.
 #[derive(Debug)]
 pub(super) struct Expected {
     /// The virtual host of a document that names none.

@@ -188,7 +188,7 @@ impl Recorder {
         self.0.lock().is_some()
     }
 
-    /// What is there now. None: it does not run.
+    /// The recording so far. None: it does not run.
     #[must_use]
     pub fn recording(&self) -> Option<Recording> {
         let (now, now_ns) = (SystemTime::now(), now_ns());

@@ -1,4 +1,4 @@
-//! What comes by links goes to the node, at all times, and to its member, once it has one.
+//! Routes what comes by links to the node, at all times, and to its member, once it has one.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What makes nodes a cluster: the links between them, what drives a node's member of the group, how nodes come to be one, who they are,
-//! and what operators ask of them.
+//! What makes nodes a cluster: the links between them, what drives a node's member of the group, how nodes come to be one, their
+//! identities, and what operators ask of them.
 //!
 //! ```text
 //!  engine, store ─► Links::send ─► queue of a peer and lane ─┐ wakes            ┌─► LinkHandler::message ─► engine, store
@@ -14,7 +14,7 @@
 //! - [`control`]: what operators see and order, as a trait.
 //! - `driver`: the member that [`Driver`] runs: its clock, its messages over links, its files; when the node's [`NodeOwner`] serves.
 //! - `node`: [`ClusterNode`], which brings all of these together: what a node is, over a [`Host`] that serves clients.
-//! - `call_router`: what comes by links goes to the node or to its member.
+//! - `call_router`: routes what comes by links to the node or to its member.
 //!
 //! Knows no broker. Whether a silent peer still lives is the engine's matter.
 

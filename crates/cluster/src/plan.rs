@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!  join     AddLearner new ─► it has caught up ─► AddVoter new
-//!  leave    Remove old;  of the leader itself: hand over, and the next leader goes on
+//!  leave    Remove old;  of the leader itself: hand over, and the next leader continues
 //!  replace  Remove old ─► AddLearner new ─► it has caught up ─► AddVoter new
 //! ```
 //!
-//! A plan holds no state of the group: it looks at the members and says what is missing. So it goes on where it was after a change of
+//! A plan holds no state of the group: it looks at the members and returns what is missing. So it continues where it was after a change of
 //! leaders, and proposing the same change again does no harm.
 
 use std::fmt;
@@ -48,7 +48,7 @@ pub struct Facts<'a> {
 pub enum Action {
     /// This change is proposed, if none runs.
     Propose(MemberStep),
-    /// Leadership goes to that member, which goes on with the plan: a leader cannot remove itself.
+    /// Leadership passes to that member, which continues the plan: a leader cannot remove itself.
     HandOver(MemberId),
     /// Nothing: it waits.
     Wait(PlanWaits),

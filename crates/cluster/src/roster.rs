@@ -212,7 +212,7 @@ impl Roster {
         Ok(())
     }
 
-    /// A node has said who it is. `is_connected`: whether a link with a member stands.
+    /// A node has reported its identity. `is_connected`: whether a link with a member stands.
     ///
     /// # Errors
     ///

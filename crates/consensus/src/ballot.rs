@@ -1,4 +1,4 @@
-//! What a member has promised: its term and whom it voted for, as bytes of two sectors that are written in turn.
+//! What a member has promised: its term and its vote, as bytes of two sectors that are written in turn.
 //!
 //! A ballot is synced before anything that rests on it leaves: a member that forgets a vote may give a second one, and then two lead in one
 //! term. The file is two sectors; number `n` is written to sector `n % 2`, so a power cut spoils only the one that is being written, and

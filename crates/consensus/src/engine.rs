@@ -10,7 +10,7 @@ use crate::members::{Base, MemberChange, Members};
 use crate::message::Message;
 use crate::ready::{Ready, ReadyNumber, Role};
 
-/// One member of one group. It has no clock, thread, file or socket: who drives it calls `tick` at a steady pace, hands it what arrives,
+/// One member of one group. It has no clock, thread, file or socket: its driver calls `tick` at a steady pace, hands it what arrives,
 /// and after each call or several does what `ready` names.
 pub trait Engine: Send {
     /// Some time has passed; [`Timing`](crate::Timing) counts in these.
@@ -57,8 +57,8 @@ pub trait Engine: Send {
     /// All that was to be written up to that number is durable.
     fn persisted(&mut self, number: ReadyNumber);
 
-    /// There is a checkpoint that reaches exactly up to that entry: who is behind the log will be shipped that. Does nothing for an entry
-    /// that is not applied here, or not in the log any more.
+    /// There is a checkpoint that reaches exactly up to that entry: a member that is behind the log will be shipped that. Does nothing for
+    /// an entry that is not applied here, or no longer in the log.
     fn checkpointed(&mut self, reached: Index);
 
     /// The log begins after that entry from now on, or after the checkpoint's if that is earlier. As long as files are shipped, the log
@@ -81,16 +81,16 @@ pub trait Engine: Send {
 /// Why nothing was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// The caller goes to the leader, if one is known.
+    /// The caller turns to the leader, if one is known.
     #[error("this member does not lead")]
     NotLeader {
-        /// Who does, as far as is known.
+        /// The member that does, as far as is known.
         leader: Option<MemberId>,
     },
-    /// The caller goes to that member, soon.
+    /// The caller turns to that member, soon.
     #[error("leadership is being handed over")]
     HandingOver {
-        /// Who will lead.
+        /// The member that will lead.
         to: MemberId,
     },
     /// The caller waits until the change that runs is applied, or until a new leader has committed its first entry.

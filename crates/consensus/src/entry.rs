@@ -3,7 +3,7 @@
 use crate::ids::LogId;
 use crate::members::MemberChange;
 
-/// What a leader asks to be replicated: records of so many bytes. They stay with the caller, who finds them by the [`LogId`] it gets.
+/// What a leader asks to be replicated: records of so many bytes. They stay with the caller, which finds them by the [`LogId`] it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Proposal {
     /// Bytes of its contents.

@@ -37,7 +37,7 @@ impl Index {
     }
 }
 
-/// An entry, told from all others of its group: two with the same id have the same contents.
+/// Identifies an entry in its group: two with the same id have the same contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LogId {
     /// In which term it was proposed.

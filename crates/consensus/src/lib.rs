@@ -1,4 +1,4 @@
-//! Consensus: one member of one group decides, with its peers, which entries are in the group's log and who leads.
+//! Consensus: one member of one group decides, with its peers, which entries are in the group's log and which member leads.
 //!
 //! ```text
 //!   tick, step(message), propose(len), change(members) ─► Engine ─► Ready: write ballot, restore, append ─► persisted(number)
@@ -8,14 +8,14 @@
 //!
 //! - `engine`: the trait, the only door; `raft_engine`: it over raft-rs, with `storage` and `translate` between its structs and ours.
 //! - `log`: where entries stand, in memory; `mark`: how far they may be called committed; `ballot`: what was promised, as two sectors;
-//!   `members`: who belongs to a group.
+//!   `members`: which members a group has.
 //! - `message`: what members say; `wire`: as bytes. `ready`: what is to be done. `limits`: every number.
 //!
-//! **Contents never come in here.** An entry is its term, index, kind and length; its bytes are a commit of the journal. Who sends an
-//! `Append` puts the bytes behind it, who appends has them from the message before: see `message`.
+//! **Contents never come in here.** An entry is its term, index, kind and length; its bytes are a commit of the journal. The sender of an
+//! `Append` puts the bytes behind it, the receiver that appends has them from the message before: see `message`.
 //!
 //! Deliberately absent: clocks, threads, files, sockets, groups (their number is for panics only), and reads that need no leader's disk.
-//! `docs/dev/cluster.md` has the rules for who drives an engine.
+//! `docs/dev/cluster.md` has the rules for an engine's driver.
 
 mod ballot;
 mod engine;

@@ -14,7 +14,7 @@ pub struct Members {
     pub learners: Vec<MemberId>,
     /// Who is still in `outgoing` and then becomes a learner.
     pub learners_next: Vec<MemberId>,
-    /// Whether the leader ends the change by itself; set exactly while one runs.
+    /// Whether the leader ends the change unasked; set exactly while one runs.
     pub ends_by_itself: bool,
 }
 
@@ -46,7 +46,7 @@ impl Members {
         !self.outgoing.is_empty()
     }
 
-    /// Whether those for whom `agrees` is true decide.
+    /// Whether the voters for which `agrees` is true decide.
     pub fn is_majority(&self, agrees: impl Fn(MemberId) -> bool) -> bool {
         let of = |voters: &[MemberId]| voters.iter().filter(|voter| agrees(**voter)).count() > voters.len() / 2;
         of(&self.voters) && (self.outgoing.is_empty() || of(&self.outgoing))
@@ -68,8 +68,8 @@ impl Members {
     }
 }
 
-/// Where a log begins: everything up to that entry is in files, and these were the members then. A new group's first members agree on
-/// one with index 1, so that who joins later is sent it.
+/// Where a log begins: everything up to that entry is in files, and these were the members then. A new group's first members agree on one
+/// with index 1, so that a member that joins later is sent it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Base {
     /// The last entry before the log; of term and index 0 in a directory that has nothing yet.
@@ -93,12 +93,12 @@ pub enum MemberStep {
     AddVoter(MemberId),
     /// It follows without a vote. A voter becomes one, too.
     AddLearner(MemberId),
-    /// It is none any more.
+    /// It is no longer a member.
     Remove(MemberId),
 }
 
 impl MemberStep {
-    /// Of whom it speaks.
+    /// The member that it changes.
     #[must_use]
     pub fn member(self) -> MemberId {
         match self {
@@ -108,7 +108,7 @@ impl MemberStep {
 }
 
 /// A change of members. One step takes effect at once when it is committed; several go through joint consensus, and the leader ends that
-/// by itself with a change of no steps.
+/// unasked with a change of no steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MemberChange {
     /// At most [`MEMBERS_MAX`].

@@ -13,7 +13,7 @@ use crate::members::Base;
 pub struct Message {
     /// Who sends it.
     pub from: MemberId,
-    /// For whom it is.
+    /// Its receiver.
     pub to: MemberId,
     /// The sender's term; of a question for votes, the term they are for.
     pub term: Term,

@@ -119,7 +119,7 @@ pub struct RaftEngine {
 }
 
 impl RaftEngine {
-    /// A member goes on where it was.
+    /// A member continues where it was.
     ///
     /// # Errors
     ///
@@ -361,7 +361,7 @@ impl RaftEngine {
         let Some(last) = committed.last() else { return };
         for entry in committed.iter().filter(|entry| entry.entry_type != EntryType::EntryNormal) {
             let crate::Kind::Members(change) = translate::entry(entry).kind else { continue };
-            // One that cannot be made any more changes nothing, on any member.
+            // A change that can no longer be made changes nothing, on any member.
             let Ok(state) = self.raw.apply_conf_change(&translate::conf_change(&change)) else { continue };
             let members = translate::members(&state);
             self.mark.applied(Index(entry.index), members != self.members);
@@ -373,8 +373,8 @@ impl RaftEngine {
         self.step_down_if_removed();
     }
 
-    /// A leader whom an earlier leader's change removes goes on leading in raft-rs 0.7.0, and panics at the next answer. Here it follows.
-    /// It still votes, and says what is committed where it refuses: so those who stay get on without it.
+    /// A leader whom an earlier leader's change removes keeps leading in raft-rs 0.7.0, and panics at the next answer. Here it follows.
+    /// It still votes, and reports what is committed where it refuses: so the remaining members get on without it.
     fn step_down_if_removed(&mut self) {
         let raft = &mut self.raw.raft;
         if raft.state == StateRole::Leader && !raft.promotable() {
@@ -454,7 +454,7 @@ impl Engine for RaftEngine {
         if message.to != self.member || is_too_early || self.is_restoring() {
             return;
         }
-        // It refuses answers of those who are no members any more, and says no more than that.
+        // It refuses answers of former members, and returns no more than that.
         let _ = self.raw.step(translate::raft_message(message));
         self.draw_timeout();
     }
@@ -498,7 +498,7 @@ impl Engine for RaftEngine {
     }
 
     fn compact(&mut self, to: Index) {
-        // Who is shipped the checkpoint goes on from there.
+        // A member that is shipped the checkpoint continues from there.
         let to = to.min(self.raw.store().checkpoint.id.index);
         if !self.is_restoring() {
             self.raw.mut_store().log.compact(to);
@@ -552,7 +552,7 @@ impl Engine for RaftEngine {
     }
 }
 
-/// What a member has promised. Rule 5: what it does not know any more, it must not promise again.
+/// What a member has promised. Rule 5: what it no longer knows, it must not promise again.
 fn found_ballot(member: MemberId, file: BallotFile, log: &Log) -> Result<Ballot, OpenError> {
     match file {
         BallotFile::Whole { last, .. } if last.member == member => Ok(last.ballot),

@@ -104,7 +104,7 @@ impl Shipment {
         (Shipment { message, base, fate: Arc::clone(&fate) }, Fate { to, term, fate })
     }
 
-    /// To whom.
+    /// Its receiver.
     #[must_use]
     pub fn to(&self) -> MemberId {
         self.message.to

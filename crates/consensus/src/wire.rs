@@ -13,8 +13,8 @@
 //!  8 restore           | base term u64, index u64 | members |
 //!  9 campaign now      nothing
 //!
-//!  members             | ends by itself u8 | four lists: voters, outgoing, learners, next learners |, each | count u8 | ids u64 |
-//!  a change            | count u8 | count times: step u8, 1 voter, 2 learner, 3 gone | id u64 |
+//!  members             | ends unasked u8 | four lists: voters, outgoing, learners, next learners |, each | count u8 | ids u64 |
+//!  a change            | count u8 | count times: step u8, 1 voter, 2 learner, 3 removed | id u64 |
 //! ```
 //!
 //! All numbers are little-endian; entries' indexes follow from `previous`. Contents of entries are not here: the link has them behind it.

@@ -1,7 +1,7 @@
 //! Fills a set of waiting messages with more than memory holds, restarts, and releases all of it: rates and memory for each million.
 //!
 //! Times are arguments: nothing waits for a clock. SPREAD_S is the time over which due times are spread at random; with 0 all delays
-//! are equal. With 0 millions it releases what is in the directory. STEP_MS is how far time goes on from one release to the next; with 0
+//! are equal. With 0 millions it releases what is in the directory. STEP_MS is how far time advances from one release to the next; with 0
 //! everything is due at once.
 //!
 //! `cargo run --release -p store --example waiting -- [DIR] [MILLIONS] [BODY_LEN] [SPREAD_S] [STEP_MS]`

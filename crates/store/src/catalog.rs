@@ -26,7 +26,7 @@ pub(crate) struct Segment {
     settled: Mutex<Bitmap>,
     /// All queues know where their messages in it are; before, it must not be reclaimed.
     is_placed: AtomicBool,
-    /// Something in it could not be read: it is not copied any more.
+    /// Something in it could not be read: it is no longer copied.
     is_damaged: AtomicBool,
     /// Loads that could not be answered, by their first slot: how often.
     failures: Mutex<BTreeMap<u32, u32>>,
@@ -155,7 +155,7 @@ impl Catalog {
         self.segments.read().values().cloned().collect()
     }
 
-    /// Marks messages as settled. Places in segments that are gone are passed over.
+    /// Marks messages as settled. Skips places in segments that no longer exist.
     pub(crate) fn settle(&self, places: &[Place]) {
         let mut runs = SlotRuns { rest: places };
         self.settle_runs(&mut || runs.next());

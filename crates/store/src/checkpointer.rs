@@ -40,7 +40,7 @@ pub(crate) struct CheckpointSources {
     pub(crate) returned: Vec<(QueueId, QueueSeq, Returns)>,
 }
 
-/// Files that are being copied: they are not removed, even if nothing names them any more.
+/// Files that are being copied: they are not removed, even if nothing names them now.
 #[derive(Default)]
 struct PinnedFiles {
     checkpoint: Option<u64>,
@@ -133,7 +133,7 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// A segment is no longer in the catalog: its file goes when the next checkpoint is in force.
+    /// A segment is no longer in the catalog: its file is removed when the next checkpoint is in force.
     pub(crate) fn doom(&mut self, id: SegmentId) {
         self.doomed.push(id);
     }

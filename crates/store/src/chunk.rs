@@ -156,7 +156,7 @@ pub struct ChunkBudget {
     spare_count_max: usize,
 }
 
-/// Memory of chunks that are gone, for those to come.
+/// Memory of freed chunks, for new ones.
 #[derive(Debug, Default)]
 struct Spare {
     memories: Vec<Memory>,
@@ -171,7 +171,7 @@ impl ChunkBudget {
         Self::sparing(u64::MAX)
     }
 
-    /// The same, for whom contents are to take about so many bytes: what is kept for reuse is little beside it.
+    /// The same, for an owner whose contents are to take about `len_max` bytes: the memory kept for reuse is little beside it.
     #[must_use]
     pub(crate) fn sparing(len_max: u64) -> Arc<ChunkBudget> {
         let share = usize::try_from(len_max / SPARE_SHARE / CHUNK_LEN as u64).unwrap_or(usize::MAX);

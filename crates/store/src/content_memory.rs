@@ -1,4 +1,4 @@
-//! How full the memory is that contents take, and who waits for some of it.
+//! How full the memory is that contents take, and which tasks wait for some of it.
 //!
 //! ```text
 //!  0 ······ 3/4 ············ len_max ············ admitted_len_max
@@ -81,7 +81,7 @@ impl ContentMemory {
         !self.waiters.is_empty()
     }
 
-    /// Wakes who waited for memory, if there is some.
+    /// Wakes the waiters for memory, if there is some.
     pub(crate) fn wake(&self) {
         if self.budget.movable_len() <= self.len_max {
             self.waiters.end_admission();

@@ -103,7 +103,7 @@ impl Damages {
         self.segments.lock().values().any(|damage| damage.open.is_some())
     }
 
-    /// An operator has taken note of all there is; what is lost from now on is told again. Answers with what was told.
+    /// An operator has acknowledged all damage found so far; later losses are reported again. Returns what was reported.
     pub(crate) fn acknowledge(&self) -> Vec<DamagedSegment> {
         self.segments.lock().values_mut().filter_map(|damage| damage.open.take()).collect()
     }

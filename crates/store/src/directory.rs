@@ -40,7 +40,7 @@ pub enum DirError {
     Locked {
         /// The directory.
         dir: PathBuf,
-        /// The process, if it could be told.
+        /// The process, if its id is known.
         pid: Option<u32>,
     },
     /// A newer version wrote it.

@@ -26,7 +26,7 @@ pub(crate) const ATTEMPT_COUNT_MAX: u32 = 5;
 /// A load that begins where a seq is looks no further than so many slots: its asker cannot know how many are alive.
 const SOUGHT_SLOTS_MAX: u32 = 4096;
 
-/// One who reads, with memory of its own.
+/// A reader, with memory of its own.
 pub(crate) struct Loader {
     reader: SlotReader,
     contents: ChunkWriter,
@@ -71,14 +71,14 @@ impl Loader {
         });
         let nothing =
             |next_slot, lost, error| LoadAnswer { load: load.clone(), entries: Vec::new(), next_slot, lost, error };
-        // A segment that is gone was compacted; the queue has been told, and asked again.
+        // A segment that no longer exists was compacted; the queue has been notified, and has asked again.
         let Some(segment) = shared.catalog.get(load.segment) else {
             return LoadOutcome::Loaded(nothing(first_slot, Vec::new(), None));
         };
         let loaded = match self.read(shared, queue, &load, &segment) {
             Ok(loaded) => loaded,
             Err(_) if shared.catalog.get(load.segment).is_none() => nothing(first_slot, Vec::new(), None),
-            // Said once of a load: the broker that is told writes it to the log.
+            // Returned once per load: the broker that receives it writes it to the log.
             Err(ReadFailure::ForNow { error, is_new }) => {
                 return LoadOutcome::Stuck(nothing(first_slot, Vec::new(), is_new.then_some(error)));
             }

@@ -1,10 +1,9 @@
 //! Makes checkpoints and puts them in force.
 //!
-//! The order is what makes it safe: (1) everything that the checkpoint will name is on disk, names included; (2) it is
-//! written from state that only goes forward; (3) the journal is synced up to where it was when (2) ended, so that no effect of a
-//! record is in the checkpoint that a power cut could take from the journal; (4) the checkpoint is synced, read back and copied; (5) the
-//! manifest is
-//! switched; (6) only now the journal below the position is recycled, and what no checkpoint names any more is removed.
+//! The order is what makes it safe: (1) everything that the checkpoint will name is on disk, names included; (2) it is written from state
+//! that only moves forward; (3) the journal is synced up to where it was when (2) ended, so that no effect of a record is in the checkpoint
+//! that a power cut could take from the journal; (4) the checkpoint is synced, read back and copied; (5) the manifest is switched; (6) only
+//! now the journal below the position is recycled, and what no checkpoint names now is removed.
 
 use std::io;
 use std::path::PathBuf;
@@ -74,7 +73,7 @@ impl Shared {
         let base = self.base_of(entry, checkpointer)?;
         let checkpoints_dir = self.dir.paths().checkpoints();
         self.dir.disk().sync_dir(&checkpoints_dir).map_err(attempting("syncing", &checkpoints_dir))?;
-        // What is retired below is found only by who finds these.
+        // What is retired below is found only through these files.
         self.check_place(checkpointer.manifest())?;
         // (5)
         let named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();

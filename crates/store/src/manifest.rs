@@ -10,7 +10,7 @@
 //!       | checkpoint crc32c u32 | base_len u32 | journal_generation_min u64 | base … | crc32c u32 | zeros |
 //! ```
 //!
-//! A member's manifest says beside the position which entry of the group's log ends there and who the members were then
+//! A member's manifest says beside the position which entry of the group's log ends there and which the members were then
 //! (`consensus::Base`). Journal files of lower generations than `journal_generation_min` hold nothing: a switch to files that another
 //! member shipped lets go of the whole journal at once. A manifest that never had such a base is written as it always was.
 //!
@@ -187,7 +187,7 @@ impl ManifestFile {
     }
 
     /// Makes what is in force last. It may have been read from the page cache of a kernel that has failed to write it; or it lasts, and
-    /// the other slot names what is gone. So neither slot may be torn, and all goes to another file.
+    /// the other slot names files that no longer exist. So neither slot may be torn, and all goes to another file.
     pub(crate) fn write_again(&mut self, disk: &dyn Disk, path: &Path) -> io::Result<()> {
         match file::replace(disk, path, &file_of(&self.current)) {
             // It cannot be done now; the kernel may still have it to write.
@@ -218,7 +218,7 @@ impl ManifestFile {
         })
     }
 
-    /// Puts in force what another member shipped. Of the journal nothing counts any more: files of lower generations than this.
+    /// Puts in force what another member shipped. The journal's files of lower generations than this no longer count.
     pub(crate) fn restore(
         &mut self,
         checkpoint: CheckpointFile,

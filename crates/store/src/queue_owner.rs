@@ -17,7 +17,7 @@ pub trait QueueOwner: Send + Sync {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents);
 
     /// These messages of one queue and lane, by rising seq, are in a segment now. Under the lock of the queue's shard: tell
-    /// the queue, and settle the slots of those that are gone before the lock is released. Of an unknown queue all are gone.
+    /// the queue, and settle the slots of deleted ones before the lock is released. Of an unknown queue all are deleted.
     fn relocate(&self, queue: QueueId, lane: u8, placed: &[PlacedMessage]);
 
     /// The answer to [`Store::load`](crate::Store::load).
@@ -28,8 +28,8 @@ pub trait QueueOwner: Send + Sync {
     fn unload(&self) {}
 
     /// What was alive of this queue in the segments `from` has been copied elsewhere; `moved` is all of it, by rising seq. Under
-    /// the lock of the queue's shard: tell the queue, and settle the new slots of those that are gone before the lock is
-    /// released. Of an unknown queue all are gone.
+    /// the lock of the queue's shard: tell the queue, and settle the new slots of deleted ones before the lock is released. Of an unknown
+    /// queue all are deleted.
     fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[MovedMessage]);
 }
 

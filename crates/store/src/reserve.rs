@@ -12,8 +12,8 @@
 //!   of contents its chunk, for a chunk is moved as a whole. On a full disk files are retired one at a time, each to one segment.
 //! - Checkpoint: four times the last one.
 //!
-//! What is taken and not needed is free again, and so is the journal file that was retired. As much of that as need be goes to the
-//! reserve at once, before others find it.
+//! What is taken and not needed is free again, and so is the journal file that was retired. The reserve takes as much of that as it needs
+//! at once, before others find it.
 //!
 //! Another process may still be quicker, at each of several crashes. So the journal and the reserve help each other out: the journal is
 //! lent what is reserved for a segment, whole or as much as its next commit needs, and gives up, for a segment or a checkpoint that has no
@@ -124,7 +124,7 @@ impl Reserve {
         Ok(Reserve { disk, paths, is_kept, file_len: 0, lens, is_in_use })
     }
 
-    /// For a journal with files of this length. The last checkpoint is so long, 0 for none.
+    /// For a journal with files of this length. `checkpoint_len` is the last checkpoint's length, 0 for none.
     pub(crate) fn beside(mut self, file_len: u64, checkpoint_len: u64) -> Self {
         self.file_len = file_len;
         self.lens.get_mut().checkpoint_needed = 2 * checkpoint_len;
@@ -178,8 +178,8 @@ impl Reserve {
     }
 
     /// Gives the room that is reserved for a segment to the journal, which cannot be written and so keeps a checkpoint from being made: a
-    /// file of zeros of this length, or of `len_min` at least where there is less. What a checkpoint does not need goes with it. Says how
-    /// long the file is.
+    /// file of zeros of this length, or of `len_min` at least where there is less. What a checkpoint does not need is lent with it. Returns
+    /// how long the file is.
     pub(crate) fn lend(&self, path: &Path, len: u64, len_min: u64) -> io::Result<Option<(Box<dyn File>, u64)>> {
         let lendable_len = self.lendable_len()?;
         let len = match lendable_len >= len {
@@ -359,7 +359,7 @@ impl Reserve {
     fn refill_up_to(&self, purpose: Purpose, len_max: u64, left_len: u64) -> io::Result<bool> {
         let (wanted, present, needed) = {
             let mut lens = self.lens.lock();
-            // Without a checkpoint nothing is let go: room for one goes before small things, else these wear it down.
+            // Without a checkpoint nothing is let go: room for one comes before small things, else these wear it down.
             let needed = if purpose == Purpose::Checkpoint { lens.checkpoint_needed.max(LEFT_LEN) } else { 0 };
             (lens.wanted(purpose).min(len_max), *lens.present(purpose), needed)
         };
@@ -482,7 +482,7 @@ mod tests {
         assert!(!reserve.refill(1).unwrap());
         let (segment, checkpoint) = lens(&reserve);
         assert!(checkpoint == 50_000 && (70_000..100_000).contains(&segment), "{segment}");
-        // A file that the journal lacks goes before what a segment would like to have.
+        // A file that the journal lacks comes before what a segment would like to have.
         leave(&disk, 300_000 - segment);
         assert!(!reserve.refill(0).unwrap());
         let (segment, _) = lens(&reserve);

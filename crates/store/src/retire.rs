@@ -1,9 +1,9 @@
 //! Moves what outlives its journal file, or its stay in memory, to segments; then lets the journal files go.
 //!
 //! A position is chosen first. Then the old messages are collected from the queues; whatever was consumed before that is never
-//! written again. They are written to segments, queue by queue, and synced; each queue is told where its messages lie, and
-//! lets go of the memory. What was consumed while they were written is settled in the segment at that moment. When everything
-//! below the position is in segments a checkpoint says so, and the journal below it is recycled: see `checkpointer`.
+//! written again. They are written to segments, queue by queue, and synced; each queue is notified where its messages lie, and lets go of
+//! the memory. What was consumed while they were written is settled in the segment at that moment. When everything below the position is in
+//! segments a checkpoint records it, and the journal below it is recycled: see `checkpointer`.
 //!
 //! Messages that need not last go the same way when memory is short, without syncing and without a checkpoint.
 
@@ -118,13 +118,13 @@ impl Shared {
     pub(crate) fn retire_once(&self, owner: &dyn QueueOwner) -> Result<Option<RetireReport>, WorkError> {
         self.reserve.want_segment(self.segment_reserve_len());
         if self.is_disk_full() {
-            // What is alive in a journal file goes to a segment: without the file's room each takes more of the disk.
+            // What is alive in a journal file is written to a segment: without the file's room each takes more of the disk.
             self.journal.remove_surplus();
         }
         self.remove_surplus_at_rest();
         let Some(goal) = self.retire_goal() else {
             if self.is_disk_full() {
-                // Nothing can be let go before the journal has gone on.
+                // Nothing can be let go before the journal can write again.
                 self.lend_to_journal();
             }
             return Ok(None);
@@ -188,7 +188,7 @@ impl Shared {
             || (goal.entry.is_some() && goal.position == current.position && is_other_entry())
     }
 
-    /// Writes the lanes to segments and tells their queues. Lanes are left without what has been written.
+    /// Writes the lanes to segments and notifies their queues. Lanes are left without what has been written.
     fn spill(&self, lanes: &mut [LaneResidents], is_journaled: bool, owner: &dyn QueueOwner) -> Result<u64, WorkError> {
         lanes.sort_by_key(|lane| (lane.queue, lane.lane));
         let mut message_count = 0;
@@ -259,7 +259,7 @@ fn source_of(content: &Content) -> Source {
     Source::Chunk { number: content.chunk().number(), offset: content.offset() }
 }
 
-/// What goes to one segment.
+/// What is written to one segment.
 struct SegmentPlan {
     parts: Vec<Part>,
     /// About how long it becomes, rather less.

@@ -41,7 +41,7 @@ impl Shared {
         let mut scrubbed = ScrubReport::default();
         let mut reader = SlotReader::default();
         for id in ids {
-            // One that is gone is not missed.
+            // A segment that no longer exists is not missed.
             let Some(segment) = self.catalog.get(id) else { continue };
             if self.scrub_segment(&segment, &mut reader, pace).is_ok() {
                 scrubbed.segment_count += 1;
@@ -105,7 +105,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether no queue needs the segment any more.
+    /// Whether no queue needs the segment now.
     fn is_ended(&self, segment: &Segment) -> bool {
         self.catalog.get(segment.id).is_none() || segment.counts().1 == 0
     }

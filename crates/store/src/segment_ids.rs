@@ -1,7 +1,7 @@
 //! Numbers for new segments.
 //!
 //! In a group a segment is the same file on all members, so no two leaders may ever give one number twice. Before a leader uses numbers it
-//! puts into the journal up to which it may, as a definition of the store's own, and waits until that is committed. Its successor goes on
+//! puts into the journal up to which it may, as a definition of the store's own, and waits until that is committed. Its successor continues
 //! behind that. A store that is alone just counts.
 
 use std::collections::BTreeMap;
@@ -33,7 +33,8 @@ struct Next {
 }
 
 impl SegmentIds {
-    /// Goes on behind what was used, `next` by what is there, and what definitions say is taken, which is left out of them.
+    /// Continues behind the numbers used: `next` by the existing files, and those that definitions say are taken, which are left out of
+    /// them.
     pub(crate) fn resume(next: u32, definitions: &mut BTreeMap<Vec<u8>, Vec<u8>>, is_of_member: bool) -> SegmentIds {
         let taken = definitions.remove(KEY);
         let taken = taken.and_then(|value| value.first_chunk().map(|value| u32::from_le_bytes(*value))).unwrap_or(0);

@@ -83,14 +83,14 @@ impl Shared {
         self.journal.want_sync(position);
         while self.journal.synced() < position {
             if self.member.is_some() && self.journal.flushed() >= position {
-                // A thread would wait here for other members; a test is told.
+                // A thread would wait here for other members; a test gets an error.
                 let reason = "it is not committed yet".into();
                 return Err(Failed { durable: self.journal.durable(), reason, cause: FailureCause::LeadershipLost });
             }
             let progress = writer.commit_once()?;
             let outcome = preallocator.prepare_once();
             if (progress, outcome) == (Progress::NeedsFile, Preallocation::Stalled) && !self.lend_to_journal() {
-                // A thread would wait here for as long as the disk is full; a test is told.
+                // A thread would wait here for as long as the disk is full; a test gets an error.
                 let reason = "no file can be prepared".into();
                 return Err(Failed { durable: self.journal.durable(), reason, cause: FailureCause::Broken });
             }
@@ -106,7 +106,7 @@ impl Shared {
         let manifest_path = self.dir.paths().manifest();
         let found = [self.dir.is_ours(), (manifest.is_at(&manifest_path), &manifest_path)];
         for (is_there, path) in found {
-            // An error tells nothing: what cannot be looked at now may be there.
+            // An error proves nothing: what cannot be looked at now may be there.
             if is_there.is_ok_and(|is_there| !is_there) {
                 let path = path.display();
                 self.journal

@@ -30,7 +30,7 @@ impl Options {
 }
 
 impl Store {
-    /// Writes and syncs what the journal has gathered, as far as one step goes.
+    /// Writes and syncs what the journal has gathered, as much as one step does.
     pub fn step_journal(&self) -> Result<(), WorkError> {
         self.step_writer()?;
         self.step_syncer();

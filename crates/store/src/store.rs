@@ -54,14 +54,14 @@ pub enum Kind {
 pub struct CloseError(#[from] Failed);
 
 impl CloseError {
-    /// Whether that is only because another node leads by now: what this one had not made durable before is not its business any more.
+    /// Whether that is only because another node leads by now: what this one had not made durable before is no longer its business.
     #[must_use]
     pub fn is_leadership_lost(&self) -> bool {
         self.0.cause == FailureCause::LeadershipLost
     }
 }
 
-/// Numbers about a store, for those who watch it.
+/// Numbers about a store, for monitoring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
     /// Bytes of journal files in use.
@@ -130,15 +130,15 @@ impl Store {
         *threads = Some(Threads::start(&self.shared, &owner));
     }
 
-    /// Makes a copy of the data directory as it is now, while everything goes on: a directory that [`Store::open`] takes, with all that
+    /// Makes a copy of the data directory as it is now, while everything continues: a directory that [`Store::open`] takes, with all that
     /// was durable when this was called. Blocks this thread until all of it would survive a power cut; `to` comes to be at the
     /// end, whole.
     pub fn backup(&self, to: &Path) -> Result<Backup, BackupError> {
         backup::run(&self.shared, to)
     }
 
-    /// Stops the threads, makes all that was appended durable, and marks the stop as clean. The owner has appended the closed
-    /// watermarks and appends nothing any more.
+    /// Stops the threads, makes all that was appended durable, and marks the stop as clean. The owner has appended the closed watermarks
+    /// and appends nothing more.
     pub fn close(&self) -> Result<(), CloseError> {
         self.shared.closing.begin();
         // Else a thread that makes a checkpoint, and then this one, would wait for as long as the disk is full.
@@ -152,7 +152,7 @@ impl Store {
         self.shared.wait_synced(end)?;
         let checked = self.shared.check_place(self.shared.checkpointer.lock().manifest());
         let stopped = self.journal_threads.lock().take().map_or(Ok(()), journal::Threads::stop);
-        // Exactly: the next start misses it if anything is gone.
+        // Exactly: the next start misses it if anything is lost.
         self.shared.journal.record_synced();
         // A backup gives up at its next step, and takes away what it has made.
         drop(self.shared.backup.lock());
@@ -259,7 +259,8 @@ impl Store {
         Admission { shared }
     }
 
-    /// Whether memory for content is so full that it is being moved to segments. Who holds content that is in no queue should let go of it.
+    /// Whether memory for content is so full that it is being moved to segments. Holders of content that is in no queue should let go of
+    /// it.
     #[must_use]
     #[inline]
     pub fn is_memory_short(&self) -> bool {
@@ -293,13 +294,13 @@ impl Store {
         self.shared.signals.retire.raise();
     }
 
-    /// Nothing will be durable any more, because another node leads: what waits for that is told, and the owner must stop. What is durable
-    /// stays so.
+    /// Nothing more will become durable, because another node leads: what waits for that is notified, and the owner must stop. What is
+    /// durable stays so.
     pub fn lose_leadership(&self, reason: &str) {
         self.shared.journal.lose_leadership(reason);
     }
 
-    /// Why nothing will ever be durable again, if that is so. The owner must stop.
+    /// Why nothing will ever be durable again, if the store has failed. The owner must stop.
     #[must_use]
     pub fn failure(&self) -> Option<Failed> {
         self.shared.journal.failure()
@@ -339,8 +340,8 @@ impl Store {
         alive
     }
 
-    /// Whether there is a message in this slot that is not settled. For who takes messages out of the middle of a range: called under
-    /// the shard's lock.
+    /// Whether there is a message in this slot that is not settled. For a caller that takes messages out of the middle of a range: called
+    /// under the shard's lock.
     #[must_use]
     pub fn is_alive(&self, place: Place) -> bool {
         self.shared.catalog.is_alive(place)
@@ -369,7 +370,7 @@ impl Store {
         self.shared.damages.lost_count()
     }
 
-    /// An operator has taken note of [`Store::damaged_segments`]: they are given, and told no more. What is found from now on is told.
+    /// An operator has taken note of [`Store::damaged_segments`]: they are returned, and no longer reported. Later finds are reported.
     pub fn acknowledge_damage(&self) -> Vec<DamagedSegment> {
         self.shared.damages.acknowledge()
     }

@@ -33,7 +33,7 @@ impl StoreDir {
         (self.lock.is_ours(), self.lock.lock_path())
     }
 
-    /// Removes a file, which may be gone already.
+    /// Removes a file, which may have been removed already.
     pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
         match self.disk.remove(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

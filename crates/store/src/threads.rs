@@ -22,7 +22,7 @@ use crate::{QueueOwner, ScrubReport};
 const NICENESS: i32 = 5;
 /// The name of the threads that read from segments.
 pub const READER_THREAD: &str = "store-read";
-/// Threads that read from segments: one may wait for a slow read while the other goes on.
+/// Threads that read from segments: one may wait for a slow read while the other continues.
 const READER_COUNT: usize = 2;
 /// How soon is tried again what failed, or what wants space on disk.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -130,8 +130,8 @@ pub(crate) enum Rest {
     UntilRaised,
 }
 
-/// Retires once. As long as publishers wait for memory this must be called again without anything happening: who lets go of
-/// memory is not told.
+/// Retires once. As long as publishers wait for memory this must be called again without anything happening: a thread that lets go of
+/// memory notifies nothing.
 pub(crate) fn retire_step(shared: &Shared, owner: &dyn QueueOwner, has_failed: &mut bool) -> Rest {
     let outcome = shared.retire_once(owner);
     refill_reserve(shared);
@@ -266,7 +266,7 @@ fn reclaim_all(shared: &Shared, owner: &dyn QueueOwner) -> Result<(), WorkError>
 
 /// Says once that something fails, until it works again.
 fn report(shared: &Shared, error: &WorkError, what: &'static str, has_failed: &mut bool) {
-    // What was begun for a broker that goes, because another node leads, is done by that one.
+    // What was begun for a broker that stops, because another node leads, is done by that node.
     let is_over = shared.journal.failure().is_some_and(|failed| failed.cause == FailureCause::LeadershipLost);
     if matches!(error, WorkError::Closing) || is_over {
         return;

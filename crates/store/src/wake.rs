@@ -48,9 +48,9 @@ impl Waiting {
 
 /// Where tasks are woken whose turn has come.
 ///
-/// A runtime that is told of a task by a thread of the journal wakes one of its threads for it, and that one a second, to look for
-/// more. So an owner with a runtime may take the tasks over, and be told once when there are some: by a means that wakes only the thread
-/// that waits for sockets anyway.
+/// A runtime that is notified of a task by a thread of the journal wakes one of its threads for it, and that one a second, to look for
+/// more. So an owner with a runtime may take the tasks over, and be notified once when there are some: by a means that wakes only the
+/// thread that waits for sockets anyway.
 #[derive(Default)]
 pub(crate) struct WakeRelay {
     state: Mutex<RelayState>,
@@ -69,7 +69,7 @@ impl WakeRelay {
         self.state.lock().notify = Some(notify);
     }
 
-    /// Nothing calls [`WakeRelay::wake_due`] any more.
+    /// Nothing calls [`WakeRelay::wake_due`] from now on.
     pub(crate) fn stop(&self) {
         self.state.lock().notify = None;
         self.wake_due();

@@ -20,7 +20,7 @@ pub use metrics::{ClusterMetrics, LaneBytes, MemberMetrics};
 pub use trouble::{Trouble, TroubleKind};
 pub use view::{ClusterView, LinkView, LogView, MemberView, Role};
 
-/// What comes of an order: soon, or an error that says why not. Dropping it does not take the order back.
+/// The outcome of an order, soon, or an error with the reason. Dropping it does not take the order back.
 pub type Outcome<T> = Pin<Box<dyn Future<Output = Result<T, ControlError>> + Send>>;
 
 /// A node of a cluster, or one that may join one.
@@ -53,6 +53,6 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// another cluster; or does again. A process begins with serving.
     fn run_app(&self, node: Option<&str>, runs: bool) -> Outcome<()>;
 
-    /// Leadership goes to that node, or to the one that is best for it; returns which node leads.
+    /// Hands leadership to that node, or to the one that is best for it; returns which node leads.
     fn transfer(&self, to: Option<&str>) -> Outcome<String>;
 }

@@ -67,7 +67,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Opens the member, and has it run: what comes for it by `router` goes to it, and what it says goes over `links`.
+    /// Opens the member, and has it run: what comes for it by `router` is handed to it, and its messages are sent over `links`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a member says goes over the links.
+//! Sends a member's messages over the links.
 
 use std::sync::Arc;
 

@@ -7,12 +7,12 @@
 //!  asked(question) ◄──┘                          └─► Wait for a reason, GiveUp with a sentence
 //! ```
 //!
-//! - A member goes on as one.
+//! - A member stays one.
 //! - A node with data stays alone until another one asks it to let it join. Then it forms a cluster, with itself as its first member. So
 //!   does an empty node that has no list of peers.
 //! - An empty node with a list joins a cluster that a peer belongs to; else asks a peer with data to let it join; else, if a majority of
 //!   the listed names can be reached and all are empty, the lowest name among them asks for consent and founds.
-//! - Two clusters among the peers: it joins neither, and says so.
+//! - Two clusters among the peers: it joins neither, and reports that.
 //!
 //! What nodes see of each other may be old, partial and contradictory. That never makes two clusters: a cluster is founded only by a node
 //! that a majority of the listed names has agreed on ([`Consent`]). All else here only decides which node tries, and how soon.

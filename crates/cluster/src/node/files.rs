@@ -197,7 +197,7 @@ impl NodeFiles {
     }
 }
 
-/// Takes away what others than the owner may do with what is there: earlier versions gave them more.
+/// Takes away what others than the owner may do with existing files: earlier versions gave them more.
 fn close_to_others(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, Permissions::from_mode(DIR_MODE))?;
     for entry in fs::read_dir(dir)? {

@@ -44,7 +44,7 @@ impl fmt::Debug for ClusterNode {
 }
 
 impl ClusterNode {
-    /// Opens the directory, listens for peers, and goes on from there. The host is called from now on.
+    /// Opens the directory, listens for peers, and continues from there. The host is called from now on.
     ///
     /// # Errors
     ///

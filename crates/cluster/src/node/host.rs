@@ -14,8 +14,8 @@ use crate::wire::NodeName;
 ///
 /// `serve`, `pause` and `stop` are called by one thread at a time, and may take their time. The others return at once.
 pub trait Host: Send + Sync + 'static {
-    /// Clients are to be served on this store; returns when they are. `ahead_ms`: how far the time is ahead of the system's clock by which
-    /// everything goes that waits in the store; None: as the store says.
+    /// Clients are to be served on this store; returns when they are. `ahead_ms`: how far the time by which waiting messages in the store
+    /// fall due is ahead of the system's clock; None: as the store says.
     ///
     /// # Errors
     ///

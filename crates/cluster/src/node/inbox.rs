@@ -92,7 +92,7 @@ pub(super) enum Order {
     },
 }
 
-/// Where the outcome of an order goes.
+/// Where the outcome of an order is sent.
 pub(super) enum Reply {
     Here(oneshot::Sender<Result<String, ControlError>>),
     ToPeer(CallAnswer),

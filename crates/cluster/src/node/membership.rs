@@ -155,7 +155,7 @@ impl Membership {
         peers
     }
 
-    /// A node has reported who it is, and how far: an error is why it cannot be listened to.
+    /// A node has reported its identity and progress: an error is why the report cannot be used.
     pub(super) fn take_report(
         &mut self,
         report: &Report,

@@ -17,9 +17,9 @@
 //! leads; `pending_orders`: those of operators that wait, with `operator_join`; `clients` and `situation`: where clients go.
 //!
 //! Other files: `handle`: [`ClusterNode`], which `setup` begins over a `host`; `inbox`: events, and `sources`: where they come from; `io`:
-//! what the task reaches others through; `own`: who this node is; `report`: the payloads of calls; `view`: what operators see; `time`: what
-//! time it is; `durable`: what is kept, in `files`; `starts`: which directory and which start of it this is, `seal`: by what else a copy is
-//! found; `memory`: what others promised; `offline`: for a node that does not run; `discovery`: looking names up.
+//! what the task reaches others through; `own`: this node's identity; `report`: the payloads of calls; `view`: what operators see; `time`:
+//! what time it is; `durable`: what is kept, in `files`; `starts`: which directory and which start of it this is, `seal`: by what else a
+//! copy is found; `memory`: what others promised; `offline`: for a node that does not run; `discovery`: looking names up.
 
 mod alarms;
 mod clients;

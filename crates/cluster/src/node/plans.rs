@@ -13,7 +13,7 @@ pub(super) struct Plans(Vec<MembershipPlan>);
 pub(super) enum PlanStep {
     /// This change is proposed. Refused while another one runs, it is proposed again.
     Propose(MemberStep),
-    /// Leadership goes to that member.
+    /// Leadership passes to that member.
     HandOver(MemberId),
     /// The plan has ended: it cannot be. `old`: which member was to be removed by it.
     Refused { old: Option<MemberId>, why: PlanRefusal },

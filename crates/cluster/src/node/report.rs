@@ -25,7 +25,7 @@ use crate::wire::{FrameError, NODE_NAME_LEN_MAX, NodeName};
 pub(super) const CALL_NODE: &str = "node";
 /// A node asks to be let in.
 pub(super) const CALL_JOIN: &str = "join";
-/// An operator's order goes to the node that can carry it out.
+/// An operator's order, for the node that can carry it out.
 pub(super) const CALL_ORDER: &str = "order";
 
 /// Bytes of a sentence.

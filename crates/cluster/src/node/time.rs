@@ -1,5 +1,5 @@
-//! What time it is in the cluster: the time of the broker that runs, by which everything goes that waits, as far as this node has heard. A
-//! node that takes over goes on with it, whatever its own clock shows.
+//! What time it is in the cluster: the time of the running broker, by which waiting messages fall due, as far as this node has heard. A
+//! node that takes over continues it, whatever its own clock shows.
 //!
 //! What was heard is kept against a clock that only counts on, so it makes no difference whether the system's is set meanwhile. An answer
 //! is dated as late as it came, so the time of a new leader is never ahead of the one before, and behind it by less than the answer took.

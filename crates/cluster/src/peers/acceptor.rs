@@ -152,7 +152,7 @@ async fn admit(
     let mut accepting = AcceptorShake { acceptor: &mut acceptor, shared };
     match timeout(HANDSHAKE_TIMEOUT, shake(&mut stream, &mut accepting, &mut Vec::new())).await {
         Ok(Ok(agreement)) => return Some((stream, agreement)),
-        // Probes of the port do that, and peers that end; a peer notices by itself what it does not get.
+        // Probes of the port do that, and peers that end; a peer notices itself what it does not get.
         Ok(Err(ShakeError::Io(_))) => {}
         Ok(Err(ShakeError::Handshake(error))) => {
             let who = acceptor.dialler().map_or(remote.clone(), |name| format!("{name} ({remote})"));

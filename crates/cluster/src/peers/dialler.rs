@@ -42,7 +42,7 @@ enum Kind {
 pub struct NameError {
     /// For the operator.
     pub sentence: String,
-    /// The node there does not want this one, which will not change by itself.
+    /// The node there does not want this one, which no further attempt changes.
     pub is_final: bool,
     /// A node is at the address.
     pub is_reached: bool,

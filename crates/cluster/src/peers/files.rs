@@ -27,7 +27,7 @@ pub enum FetchError {
     /// What came is not what was sent.
     #[error("the file was damaged on its way")]
     Damaged,
-    /// There is no connection, or it was lost. What came until then is right as far as each piece goes, and may be continued.
+    /// There is no connection, or it was lost. Each piece that came until then is right, and may be continued.
     #[error("{0}")]
     Lost(String),
 }

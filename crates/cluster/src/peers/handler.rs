@@ -12,7 +12,7 @@ use crate::wire::{EntryBytes, FileRequest, ForwardHeader, Identity, Lane, NodeNa
 /// What a node does with what its peers send.
 ///
 /// All of it is called on the thread of the links, in the order of arrival on each lane, and while it runs no other connection is served:
-/// it must not wait for a disk or a peer. What takes longer goes on elsewhere, with the answer that it was given. It may send.
+/// it must not wait for a disk or a peer. Longer work runs elsewhere, with the answer that it was given. It may send.
 ///
 /// A panic in it ends the process: what it was about to do for the group is neither done nor undone.
 pub trait LinkHandler: Send + Sync + 'static {

@@ -1,5 +1,5 @@
 //! The sockets of links: one thread, one listener, and for each peer a connection a lane that this node dials. What peers send comes on
-//! those that they dial, so there is nothing to agree on about who connects to whom.
+//! those that they dial, so there is nothing to agree on about which node connects to which.
 //!
 //! ```text
 //!  any thread ─► Links::send ─► `queue` ─► `dialler`, `pump` ─► peer's listener ─► `acceptor`, `pump` ─► LinkHandler, on its thread
@@ -199,7 +199,7 @@ impl Links {
     ///
     /// # Errors
     ///
-    /// It is not sent. The caller tells its engine that the peer is unreachable.
+    /// It is not sent. The caller reports to its engine that the peer is unreachable.
     ///
     /// # Panics
     ///

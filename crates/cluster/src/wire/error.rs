@@ -8,7 +8,7 @@ pub enum FrameError {
     /// It ends too early.
     #[error("a frame is cut off")]
     Short,
-    /// It goes on.
+    /// More bytes follow it.
     #[error("a frame is followed by something else")]
     Long,
     /// It says to be longer than frames of this lane are.

@@ -8,7 +8,7 @@ use crate::wire::limits::{
     CALLS_FRAME_LEN_MAX, COMMITS_FRAME_LEN_MAX, FILES_FRAME_LEN_MAX, FORWARD_FRAME_LEN_MAX, VOTES_FRAME_LEN_MAX,
 };
 
-/// A connection between two nodes for one sort of things. What goes on one lane arrives in order; between lanes there is none.
+/// A connection between two nodes for one sort of things. What is sent on one lane arrives in order; between lanes there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lane {
     /// Heartbeats, votes, acknowledgements: all messages of members but those with entries.
@@ -27,8 +27,8 @@ impl Lane {
     /// All there are.
     pub const ALL: [Lane; 5] = [Lane::Votes, Lane::Commits, Lane::Files, Lane::Calls, Lane::Forward];
 
-    /// On which one a message of a member goes. Also those that only say what is committed go with the entries: one that overtook them
-    /// would be refused for want of what comes before.
+    /// The lane on which a member's message is sent. Messages that only report what is committed go with the entries, too: one that
+    /// overtook them would be refused for want of what comes before.
     #[must_use]
     pub fn of(message: &Message) -> Self {
         match message.body {

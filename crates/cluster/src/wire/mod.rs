@@ -15,7 +15,7 @@
 //! and a random number, and nothing else.
 //!
 //! - [`Dialler`], [`Acceptor`] (`handshake`): the two sides; `preamble`: the first bytes, and what they are if they are none of ours;
-//!   `proof`: the secret; `hello`: who a node is; [`Refusal`]: why not, with the sentence that both sides say.
+//!   `proof`: the secret; `hello`: a node's identity; [`Refusal`]: why not, with the sentence that both sides say.
 //! - [`FrameReader`], [`OutgoingFrame`], [`FrameWriter`] (`frame`): frames with a length and a checksum, which carry: `replicated`,
 //!   messages of members with the contents of entries; `calls`; `files`; `forward`, the header of a client's stream.
 //! - [`Lane`]: each is a connection of its own, so that what is small and urgent never stands behind what is large.

@@ -1,4 +1,4 @@
-//! Three nodes with real disks and sockets, in one process: a group forms, takes records, and goes on when its leader is lost.
+//! Three nodes with real disks and sockets, in one process: a group forms, takes records, and continues when its leader is lost.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A cluster that is none, for tests of what stands over [`Control`]: those of `management` and `warren` include this file, too.
+//! A fake cluster, for tests of what stands over [`Control`]: those of `management` and `warren` include this file, too.
 
 #![allow(dead_code, reason = "each test crate uses some of it")]
 

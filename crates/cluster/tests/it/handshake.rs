@@ -1,4 +1,4 @@
-//! The handshake: who is let in, and which sentences the others get.
+//! The handshake: which nodes are let in, and which sentences the others get.
 
 use cluster::wire::{
     Acceptor, Agreement, ClusterId, Dialler, ExpectedPeer, HandshakeError, Lane, Local, NONCE_LEN, NodeName,
@@ -92,7 +92,7 @@ impl Meeting {
         self.hold_in_pieces(usize::MAX)
     }
 
-    /// Both sides end with this sentence, and the dialling one knows whom it dialled.
+    /// Both sides end with this sentence, and the dialling one knows which node it dialled.
     #[track_caller]
     fn check_refused(&self, sentence: &str) {
         for piece_len in [1, usize::MAX] {
@@ -196,7 +196,7 @@ fn a_proof_is_of_no_use_in_the_other_role() {
     let mut back = said.clone();
     dialler.feed(&back, &mut said).unwrap();
     back.clear();
-    // The proof of who dials, as if it were a greeting.
+    // The dialling side's proof, as if it were a greeting.
     let proof = &said[PREAMBLE_LEN + 3..];
     back.extend_from_slice(&[33, 0, 2]);
     back.extend_from_slice(proof);
@@ -366,7 +366,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 }
 
 proptest! {
-    /// No prefix of what a side says is enough, and no spoilt byte after the versions goes unnoticed.
+    /// No prefix of what a side says is enough, and no spoilt byte after the versions stays unnoticed.
     #[test]
     fn prefixes_wait_and_spoilt_bytes_are_refused(at in 0_usize..1000, bit in 0_u8..8) {
         let meeting = Meeting::new();

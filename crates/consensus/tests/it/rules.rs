@@ -1,4 +1,4 @@
-//! The rules for who drives an engine, each kept by the engine itself: `docs/dev/cluster.md` says why they are there.
+//! The rules for an engine's driver, each kept by the engine itself: `docs/dev/cluster.md` says why they are there.
 
 use consensus::{
     Ballot, BallotFile, Base, Body, Engine, Entry, GroupId, Index, Kind, Log, LogId, MemberChange, MemberId,
@@ -154,7 +154,7 @@ fn rule_4_a_shipment_that_is_dropped_has_failed() {
     drop(shipment);
     leader.look();
     assert!(!is_shipped_to(&leader));
-    // It tries again when the member shows itself, and goes on where the files end.
+    // It tries again when the member shows itself, and continues where the files end.
     let shipment = leader.step(3, term, Body::HeartbeatAnswer { committed: Index(0) }).ship.pop().unwrap();
     shipment.arrived();
     leader.look();
@@ -383,7 +383,7 @@ fn a_leader_whom_an_earlier_one_removed_steps_down() {
     leader.step(3, term, Body::Appended { upto: last, committed: Index(1) });
 }
 
-/// Who is shipped the checkpoint goes on with the entries behind it.
+/// A member that is shipped the checkpoint continues with the entries behind it.
 #[test]
 fn a_log_begins_no_later_than_its_checkpoint_ends() {
     let entries = [records(1, 2), records(1, 3), records(1, 4), records(1, 5)];

@@ -1,4 +1,4 @@
-//! A copy of the data directory while the store goes on working.
+//! A copy of the data directory while the store keeps working.
 //!
 //! What is copied is what a power cut would have left at one moment: the checkpoint that is in force, the segments it names, and the
 //! journal
@@ -11,9 +11,9 @@
 //! 4. Copy what could not be linked; unpin.
 //! 5. Write format, how far the journal is synced, and manifest, sync all names, give the directory its final name.
 //!
-//! What is pinned is not removed, what is kept is not written over; everything else goes on: appending, checkpoints, retiring (new
-//! journal files are made meanwhile), reclaiming. All of it costs space and nothing else. If there is no more of that, the
-//! backup is what gives way.
+//! What is pinned is not removed, what is kept is not written over; everything else continues: appending, checkpoints, retiring (new
+//! journal files are made meanwhile), reclaiming. All of it costs space and nothing else. If the disk runs out of space, the backup gives
+//! way.
 //!
 //! Lock file, reserve, spare journal files and messages that need not last are not copied.
 

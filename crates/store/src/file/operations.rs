@@ -17,8 +17,8 @@ pub trait Disk: Send + Sync {
     fn create(&self, path: &Path) -> io::Result<Box<dyn File>>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Gives a file another name, in place of what had that name. Lasts after the directory it goes to is synced, and after
-    /// that the one it leaves.
+    /// Gives a file another name, in place of what had that name. Lasts after the new name's directory is synced, and after that the old
+    /// name's.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Gives a file a second name, which must be free. Lasts after the directory of that name is synced. Fails where the two
     /// directories are not on one file system, or it knows no such thing.
@@ -37,7 +37,7 @@ pub trait Disk: Send + Sync {
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// How many bytes may still be written to the file system that holds `dir`.
     fn free_space(&self, dir: &Path) -> io::Result<u64>;
-    /// The one path of what is there, from the root on and through no link. A disk without links knows no other.
+    /// The one path of an existing file, from the root on and through no link. A disk without links knows no other.
     fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
         Ok(path.to_owned())
     }
@@ -98,13 +98,13 @@ pub(crate) fn write_all_vectored_at(file: &dyn File, slices: &mut [IoSlice<'_>],
     Ok(())
 }
 
-/// Whether the directory of a file is gone, or nothing may be changed there any more: no wait mends that.
+/// Whether the directory of a file does not exist, or nothing there may be changed: no wait mends that.
 pub(crate) fn is_out_of_reach(error: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
     matches!(error.kind(), NotFound | NotADirectory | PermissionDenied | ReadOnlyFilesystem)
 }
 
-/// Puts a file in place of another or of none: all of it or nothing, whenever the power goes. Lasts when this returns.
+/// Puts a file in place of another or of none: all of it or nothing, whenever the power fails. Lasts when this returns.
 pub(crate) fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     match disk.remove(&new) {

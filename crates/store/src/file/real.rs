@@ -172,7 +172,7 @@ impl File for RealFile {
     }
 }
 
-/// `flock` belongs to the open file and goes with it, whatever way the process ends.
+/// `flock` belongs to the open file and ends with it, however the process ends.
 struct RealLock {
     file: fs::File,
 }

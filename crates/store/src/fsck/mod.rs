@@ -1,8 +1,8 @@
-//! Checks the files of a stopped store, and repairs them: what is damaged is taken out, what it referred to is put back together
-//! as far as the rest tells. Whatever the bytes are, this ends with a report.
+//! Checks the files of a stopped store, and repairs them: damaged parts are taken out, and what they referred to is put back together as
+//! far as the intact parts allow. Whatever the bytes are, this ends with a report.
 //!
 //! - `forgiving`: what cannot be read is taken for zeros.
-//! - `rehearsal`: where a repair is tried first, so that what it would lose can be told before anything is changed.
+//! - `rehearsal`: where a repair is tried first, so that its losses are known before anything is changed.
 //! - `scan`: one segment, message by message, with its footer or without.
 //! - `repair`: writes what is left of damaged segments to new ones, then a new checkpoint and manifest, and only then moves damaged
 //!   files to `quarantine/`. The journal's files, the manifest and `format` are written anew in their place: the report names them.
@@ -167,7 +167,7 @@ struct ExaminedSegment {
     state: Option<SegmentState>,
     /// `None`: there is no such file.
     scan: Option<Scan>,
-    /// Messages that are gone from it, as far as they can be counted.
+    /// Messages that it lost, as far as they can be counted.
     lost_count: u64,
 }
 
@@ -391,7 +391,7 @@ impl Examination {
         let details = std::iter::once(text).chain(scan.problems.iter().cloned()).chain(scan::describe(&scan.lost));
         self.report.add(&path, verdict, details);
         if state.is_some() && verdict == Verdict::Good {
-            scan.ranges = Vec::new(); // a repair goes by the checkpoint then, and a backlog may have very many messages
+            scan.ranges = Vec::new(); // a repair relies on the checkpoint then, and a backlog may have very many messages
         }
         let lost_count = scan.lost.values().sum();
         self.segments.push(ExaminedSegment { state, scan: Some(scan), lost_count });

@@ -1,5 +1,5 @@
-//! A disk on which a repair can be tried: reads what is there, and keeps in memory what is written. So a repair can say what would be
-//! lost before anything is.
+//! A disk on which a repair can be tried: reads the existing files, and keeps in memory what is written. So a repair can report what would
+//! be lost before anything is.
 //!
 //! What is written to segments is not kept, only how much: a repair writes them and does not read them, and they are long.
 
@@ -16,7 +16,7 @@ pub(super) struct Rehearsal {
     disk: Arc<dyn Disk>,
     /// Keeps no contents of files in there.
     segments: PathBuf,
-    /// What became of names. `None`: nothing has them any more.
+    /// What became of names. `None`: no file has the name.
     names: Mutex<BTreeMap<PathBuf, Option<Arc<Mutex<Content>>>>>,
 }
 
@@ -34,7 +34,7 @@ impl Rehearsal {
         Arc::new(Rehearsal { disk, segments, names: Mutex::default() })
     }
 
-    /// The file of this name, which is remembered from now on: all who open it see what others write.
+    /// The file of this name, which is remembered from now on: each opener sees what others write.
     fn find(&self, path: &Path) -> io::Result<Arc<Mutex<Content>>> {
         let mut names = self.names.lock();
         match names.get(path) {

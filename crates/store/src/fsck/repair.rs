@@ -318,7 +318,7 @@ impl Repair<'_> {
             }
             Err(journal::OpenError::Io { path, error, attempt }) => Err(FsckError::Io { attempt, path, error }),
             Err(error) => {
-                // Nothing in it can be reached any more: what is not in segments is lost.
+                // Nothing in it can be reached: what is not in segments is lost.
                 let text = format!(
                     "all of it, with every message and every acknowledgement since the last checkpoint: {error}"
                 );
@@ -327,7 +327,7 @@ impl Repair<'_> {
                 for name in list(&**self.disk, &dir)? {
                     self.quarantined.push(dir.join(name));
                 }
-                // It speaks of what is gone.
+                // It describes a journal that no longer exists.
                 self.quarantined.push(self.paths.synced());
                 checkpoint.position = JournalPosition::START;
                 Ok(())

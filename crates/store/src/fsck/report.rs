@@ -58,7 +58,7 @@ pub struct Report {
     pub dir: PathBuf,
     /// Its files.
     pub files: Vec<FileReport>,
-    /// Messages that are in no readable file any more, as far as they can be counted.
+    /// Messages that are no longer in any readable file, as far as they can be counted.
     pub lost_count: u64,
     /// What a repair gives up, in words: nothing of it can be put together again.
     pub losses: Vec<String>,
@@ -68,7 +68,7 @@ pub struct Report {
     pub is_refused: bool,
     /// Damaged files that a repair has moved out of the way: where they are now.
     pub moved: Vec<PathBuf>,
-    /// Files that a repair has written anew in their place: what was in them before is gone.
+    /// Files that a repair has written anew in their place: their old contents are lost.
     pub rewritten: BTreeSet<PathBuf>,
 }
 

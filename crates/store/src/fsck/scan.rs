@@ -1,5 +1,5 @@
-//! Reads a whole segment and says which of its messages are good. With a footer it knows where each should be; without one it goes
-//! from slot to slot, and where it loses the thread, on to the next range's mark.
+//! Reads a whole segment and returns which of its messages are good. With a footer it knows where each should be; without one it reads slot
+//! by slot, and where it loses the thread, continues at the next range's mark.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use crate::segment::{
     SegmentRange, SlotHeader, TRAILER_LEN,
 };
 
-/// How many problems of one file are told one by one.
+/// How many problems of one file are reported one by one.
 const PROBLEM_COUNT_MAX: usize = 20;
 /// What is read at a time when looking for something.
 const WINDOW_LEN: usize = 1 << 20;
@@ -210,7 +210,7 @@ fn scan_unknown(file: &dyn File, id: SegmentId, scan: &mut Scan) -> io::Result<(
                 offset += header.stored_len();
             }
             None => {
-                // The content may be damaged and the lengths right; else only a mark tells where something begins.
+                // The content may be damaged and the lengths right; else only a mark shows where something begins.
                 let skipped = window.peek(offset)?.map(|header| offset.saturating_add(header.stored_len()));
                 let follows = match skipped.filter(|next| *next < end) {
                     Some(next) => window.entry(id, next)?.map(|_| next),
@@ -345,7 +345,7 @@ pub(super) fn is_settled(state: &SegmentState, queue: QueueId, lane: u8, slot: O
     settlement(state, queue, lane, slot, seq).unwrap_or(false)
 }
 
-/// Whether the checkpoint says that a message is settled; `None`: it cannot be told which one it is.
+/// Whether the checkpoint says that a message is settled; `None`: which one it is cannot be known.
 fn settlement(state: &SegmentState, queue: QueueId, lane: u8, slot: Option<u32>, seq: QueueSeq) -> Option<bool> {
     if let Some(slot) = slot {
         return Some(state.settled.is_set(slot));
@@ -354,7 +354,7 @@ fn settlement(state: &SegmentState, queue: QueueId, lane: u8, slot: Option<u32>,
         .ranges
         .iter()
         .find(|range| (range.queue, range.lane) == (queue, lane) && (range.first_seq..=range.last_seq).contains(&seq));
-    // Without holes the seq tells the slot; with holes nothing does: rather twice than never.
+    // Without holes the seq gives the slot; with holes nothing does: rather twice than never.
     of_lane
         .filter(|range| range.is_contiguous())
         .map(|range| state.settled.is_set(range.first_slot + (seq.0 - range.first_seq.0) as u32))

@@ -85,7 +85,8 @@ pub fn assemble(
     Ok((Journal::new(shared.clone()), Writer::new(shared, current), preallocator))
 }
 
-/// Removes files that mean nothing any more: nothing else lets go of them. They are not used again, for behind a torn header what they have
+/// Removes files that no longer mean anything: nothing else lets go of them. They are not used again, for behind a torn header what they
+/// have
 /// would seem to be needed.
 fn remove_void(recovery: &Recovery) -> Result<(), OpenError> {
     let Recovery { disk, dir, files, void, .. } = recovery;
@@ -150,7 +151,7 @@ fn write_tail(shared: &Shared, end: &ChainEnd, tail: &Tail) -> io::Result<Option
 }
 
 /// When a full disk has no other file: at least what was found is synced where it is. It is not written again there, for the power may
-/// go, and what was on disk already must not be torn. Nothing goes behind it: the next commit goes to another file all the same.
+/// fail, and what was on disk already must not be torn. Nothing is written behind it: the next commit is written to another file.
 fn sync_tail(shared: &Shared, path: &Path, end: &ChainEnd, tail: &Tail) -> io::Result<()> {
     tracing::warn!(path = %path.display(), "disk full, the journal's tail stays in its file");
     shared.dir.disk().open(path)?.fdatasync()?;

@@ -85,7 +85,7 @@ impl Commit {
         self.id = Some(id);
     }
 
-    /// Its bytes, for those who send it. Contents are not copied.
+    /// Its bytes, for sending. Contents are not copied.
     pub(crate) fn share(&self) -> SharedCommit {
         SharedCommit {
             first: self.first,
@@ -286,7 +286,7 @@ impl BatchQueue {
     pub(crate) fn take(&mut self) -> Option<Commit> {
         let mut commit = self.commits.pop_front()?;
         self.unwritten_len -= commit.len();
-        // Nothing is added to it any more.
+        // Nothing more is added to it.
         commit.taken_len = commit.memory_len();
         self.taken_len += commit.taken_len;
         Some(commit)

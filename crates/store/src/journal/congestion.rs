@@ -18,13 +18,13 @@ pub(crate) enum Cause {
     Unretired = 2,
     /// Only the reserve is left: the disk alarm.
     Reserve = 4,
-    /// Nothing will be durable any more.
+    /// Nothing more will become durable.
     Failed = 8,
     /// No file is ready but the one being written. It holds what is gathered by now; more only when there is another.
     Files = 16,
 }
 
-/// The causes of the moment, and the publishers that wait until there is none. The owner learns when [`Cause::Reserve`] comes and goes.
+/// The causes of the moment, and the publishers that wait until there is none. The owner learns when [`Cause::Reserve`] begins and ends.
 pub(crate) struct Congestion {
     causes: AtomicU8,
     waiters: Waiters,
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::wake::DurableWaiter;
 
-    /// What the owner was told, and a congestion that tells it.
+    /// The events that the owner received, and a congestion that reports them.
     fn congestion() -> (Arc<Mutex<Vec<Event>>>, Congestion) {
         let events = Arc::<Mutex<Vec<Event>>>::default();
         let told = events.clone();

@@ -1,5 +1,5 @@
-//! When the journal became durable up to where, for the last few times: so that a commit's time is told apart from that of a look
-//! at it later.
+//! When the journal became durable up to where, for the last few times: so that a commit's own time is not taken for that of a later look
+//! at it.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use model::ids::JournalPosition;
 use parking_lot::Mutex;
 
-/// Times that are remembered. Who looks for one that has gone is told the earliest that is left.
+/// How many times are remembered. A lookup of a forgotten one returns the earliest that is left.
 const TIME_COUNT: usize = 64;
 
 /// The last times.
@@ -24,10 +24,10 @@ impl DurableTimes {
         times.push_back((position, now));
     }
 
-    /// Since when it is durable up to `position`; none if it has not been told yet.
+    /// Since when it is durable up to `position`; `None` if that has not been noted yet.
     pub(crate) fn of(&self, position: JournalPosition) -> Option<Instant> {
         let times = self.0.lock();
-        // The last ones are what is asked for. Two threads may tell in the other order, by an instant.
+        // The last ones are what is asked for. Two threads may note theirs in the other order, an instant apart.
         times.iter().rev().take_while(|(durable, _)| position <= *durable).last().map(|(_, at)| *at)
     }
 }

@@ -37,7 +37,7 @@ pub struct EntryHead {
     pub kind: CommitKind,
 }
 
-/// A commit's bytes, shared with those who send it. Keeps chunks alive.
+/// A commit's bytes, shared with its senders. Keeps chunks alive.
 #[derive(Debug)]
 pub struct SharedCommit {
     /// Where it begins.

@@ -1,7 +1,7 @@
 //! Reads commits of a replicated journal back by index, beside the writer, for a member that is behind what memory has.
 //!
 //! No file is held for that: one that is retired may be used again while it is read. Then generation, salt, index or checksum of what is
-//! read are not what they should be, the file is not among those in use any more, and its entries are gone.
+//! read are wrong, the file is no longer among those in use, and its entries are lost.
 
 use std::io;
 
@@ -35,7 +35,7 @@ enum Found<T> {
     There(T),
     /// It is not on this disk yet.
     NotYet,
-    /// It is in no file any more.
+    /// It is no longer in any file.
     Gone,
 }
 
@@ -47,7 +47,7 @@ impl EntryReader {
     }
 
     /// The entries from `first` on that are on this disk: at most `count_max`, and not more than `len_max` bytes unless the first alone is
-    /// longer. Fewer, or none, at the end of what is on disk. `None`: the files do not have `first` any more.
+    /// longer. Fewer, or none, at the end of what is on disk. `None`: the files no longer have `first`.
     ///
     /// An error of kind `InvalidData`: a file that is in use is damaged.
     pub fn read(
@@ -113,7 +113,7 @@ impl EntryReader {
 }
 
 impl Cursor {
-    /// Reads the entry here and goes to the next, unless it is longer. `None`: it is not on this disk yet.
+    /// Reads the entry here and moves to the next, unless it is longer. `None`: it is not on this disk yet.
     fn read(&mut self, flushed: JournalPosition, len_max: u64) -> io::Result<Option<Option<ReceivedCommit>>> {
         let Some(header) = self.header(flushed)? else { return Ok(None) };
         let Some(head) = header.head.filter(|head| head.id.index == self.index) else {

@@ -167,8 +167,8 @@ impl Files {
         path_of(&self.dir, self.next_number - 1)
     }
 
-    /// The length of a file in which a commit of this length fits. If that is none of the usual ones, there is some room behind it: on
-    /// a full disk it may be the last file for a while.
+    /// The length of a file in which a commit of this length fits. If that is not the usual length, there is some room behind the commit:
+    /// on a full disk it may be the last file for a while.
     pub(crate) fn len_for(&self, disk_len: u64) -> u64 {
         let len = disk_len + FILE_HEADER_LEN;
         if len <= self.file_len { self.file_len } else { len + (self.file_len / 4).next_multiple_of(PAGE_LEN as u64) }
@@ -232,7 +232,7 @@ impl Files {
         self.wanted_len = disk_len;
     }
 
-    /// The writer waits for no file: it goes on in one of its own.
+    /// The writer waits for no file: it continues in a file of its own.
     pub(crate) fn want_none(&mut self) {
         self.wanted_len = 0;
     }

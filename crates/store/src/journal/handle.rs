@@ -188,7 +188,7 @@ impl Journal {
     /// The length of the longest file there is, or comes to be for a message of this length: so much at most has to be moved out of one.
     pub(crate) fn longest_file(&self, message_len: u64) -> u64 {
         let files = self.shared.files.lock();
-        // Besides, there are the queues that it goes to.
+        // Besides, there are the queues that the message is sent to.
         files.longest().max(files.len_for(self.shared.replicator.layout().disk_len(message_len) + PAGE_LEN as u64))
     }
 
@@ -254,12 +254,12 @@ impl Journal {
         self.shared.files.wake_writer();
     }
 
-    /// Nothing will be durable any more, for this reason.
+    /// Nothing more will become durable, for this reason.
     pub(crate) fn fail(&self, reason: &str) {
         self.shared.fail(reason);
     }
 
-    /// Nothing will be durable any more, because another node leads.
+    /// Nothing more will become durable, because another node leads.
     pub(crate) fn lose_leadership(&self, reason: &str) {
         self.shared.fail_because(FailureCause::LeadershipLost, reason);
     }
@@ -297,8 +297,8 @@ impl Journal {
         SnapshotGuard::new(self.shared.clone())
     }
 
-    /// Records that end at or before `position` are needed no more: a checkpoint has them, and the manifest that says so
-    /// is synced. Files that hold nothing else are used again.
+    /// Records that end at or before `position` are no longer needed: a checkpoint has them, and the manifest that names it is synced.
+    /// Files that hold nothing else are used again.
     pub fn retire(&self, position: JournalPosition) {
         assert!(position <= self.synced(), "retired up to {position}, synced up to {}", self.synced());
         self.shared.retire(position);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use model::ids::JournalPosition;
 
 /// How far the journal has got. Invariants: `synced <= durable <= written <= appended` and `synced <= flushed <= written`, and none ever
-/// goes back.
+/// decreases.
 ///
 /// `flushed` is what is on this disk, `committed` what is on the disks of a majority of the group, this one or not. The journal of a node
 /// that is alone is committed at once. `durable` is what confirms may leave for, `synced` what checkpoints may rely on.

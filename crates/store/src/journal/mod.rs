@@ -1,4 +1,4 @@
-//! The journal: the node's one write-ahead log. All that must last goes here, in one order.
+//! The journal: the node's one write-ahead log. All that must last is written here, in one order.
 //!
 //! # A file
 //!
@@ -42,14 +42,14 @@
 //! # Torn tail or corruption?
 //!
 //! A commit is whole if both checksums are right, generation and salt are its file's, and it begins where the one before
-//! ended. One that is not whole is corruption only if it had been synced, and then something written later says so: a
+//! ended. One that is not whole is corruption only if it had been synced, and then something written later shows it: a
 //! commit of the same file whose `synced` is beyond it, or the header of a later file, because a file is left only when all
 //! in it is synced. Otherwise it is the tail and is cut off: it was not said to be durable.
 //!
 //! What was read but not proven to be synced is written again, to a new file, before anything else; a file that has
 //! a tail is never continued, for behind it something may lie that a new commit would seem to precede.
 //!
-//! How far at least the journal was synced is also told by a file beside it, see `synced`: so the loss of its end is noticed, too.
+//! How far at least the journal was synced is also recorded in a file beside it, see `synced`: so the loss of its end is noticed, too.
 //!
 //! # A failed write or sync
 //!
@@ -66,7 +66,7 @@
 //! the end of a group's journal that is closed. [`EntryReader`] reads entries back. What to retire, and what records mean, is not known
 //! here.
 //!
-//! What they share (`shared`) is in parts that know nothing of each other: how far the journal has got and who waits for that
+//! What they share (`shared`) is in parts that know nothing of each other: how far the journal has got and what waits for that
 //! (`positions`), what is to be written (`work_queue`), files (`file_pool`), why publishers wait (`congestion`), and the sync beside the
 //! writer (`sync_progress`).
 

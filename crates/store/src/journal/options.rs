@@ -1,4 +1,4 @@
-//! What can be chosen about a journal, what it tells its owner, and how it fails.
+//! What can be chosen about a journal, what it reports to its owner, and how it fails.
 
 use std::fmt;
 use std::io;
@@ -59,7 +59,7 @@ impl Default for Options {
 impl Options {
     /// With [`ConfirmAfter::Write`], so much is synced without waiting for the delay.
     pub(crate) fn unsynced_len_max(&self) -> u64 {
-        // What is written and not synced is pending: half of it must be gone before publishers go on.
+        // What is written and not synced is pending: half of it must be synced before publishers go on.
         self.pending_len_max() / 2
     }
 
@@ -85,12 +85,12 @@ impl Options {
     }
 }
 
-/// What the journal tells its owner, from threads of its own, holding no lock. The owner must not wait.
+/// What the journal reports to its owner, from threads of its own, holding no lock. The owner must not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A file is full: time to think about retiring.
     FileClosed,
-    /// No further file can be prepared. What is left is the reserve: publishers must wait, the disk alarm goes on.
+    /// No further file can be prepared. What is left is the reserve: publishers must wait, the disk alarm is raised.
     ReserveEntered,
     /// Files can be prepared again.
     ReserveLeft,
@@ -101,7 +101,7 @@ pub enum Event {
 /// Receives [`Event`]s.
 pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// The journal could not make durable what was appended. It never will: who uses it must stop.
+/// The journal could not make durable what was appended. It never will: its users must stop.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} after position {durable}: {reason}", cause.event())]
 pub struct Failed {

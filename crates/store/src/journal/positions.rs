@@ -1,4 +1,4 @@
-//! How far the journal has got, since when, and who waits for it to get further.
+//! How far the journal has got, since when, and what waits for it to get further.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use super::marks::{Advanced, Marks};
 use super::waiters::Waiters;
 use crate::wake::{Waiting, WakeRelay};
 
-/// The marks, when the last of them were reached, and those who wait for one of two.
+/// The marks, when the last of them were reached, and the waiters for one of two.
 pub(crate) struct Positions {
     marks: Marks,
     durable_times: DurableTimes,
@@ -99,7 +99,7 @@ impl Positions {
         }
     }
 
-    /// Wakes once when all before `position` is durable; at once if it is, or if it never will be, which `has_failed` tells.
+    /// Wakes once when all before `position` is durable; at once if it is, or if it never will be, which `has_failed` returns.
     pub(crate) fn when_durable(&self, position: JournalPosition, waiting: Waiting, has_failed: impl Fn() -> bool) {
         self.durable_waiters.add(position, waiting, || self.durable() >= position || has_failed());
     }
@@ -109,7 +109,7 @@ impl Positions {
         self.synced_waiters.add(position, waiting, || self.synced() >= position || has_failed());
     }
 
-    /// Nothing gets further any more: all who wait are to see that.
+    /// Nothing gets any further: all waiters are to see that.
     pub(crate) fn wake_all(&self) {
         self.durable_waiters.wake(JournalPosition::MAX);
         self.synced_waiters.wake(JournalPosition::MAX);

@@ -18,7 +18,7 @@ const FILL_STEP_LEN: u64 = 4 << 20;
 pub enum Preallocation {
     /// Nothing is to be done.
     Idle,
-    /// One file is ready, or gone.
+    /// One file is ready, or removed.
     Done,
     /// The disk is full, or fails; to be tried again later.
     Stalled,

@@ -163,7 +163,7 @@ impl RecordBatch {
         self.put_u64(seq.map_or(WATERMARK_OPEN, |seq| seq.0));
     }
 
-    /// The queue and all its messages are gone.
+    /// The queue and all its messages are deleted.
     pub fn drop_queue(&mut self, queue: QueueId) {
         self.has_definitions = true;
         self.record(DROP_QUEUE, 8);
@@ -179,7 +179,7 @@ impl RecordBatch {
         self.metas.extend_from_slice(value);
     }
 
-    /// The definition `key` is gone.
+    /// The definition `key` is deleted.
     pub fn delete(&mut self, key: &[u8]) {
         self.has_definitions = true;
         self.record(DELETE, key.len());
@@ -331,7 +331,7 @@ pub enum Record<'a> {
         /// The highest that may have been delivered.
         seq: Option<QueueSeq>,
     },
-    /// The queue and all its messages are gone.
+    /// The queue and all its messages are deleted.
     DropQueue {
         /// The queue.
         queue: QueueId,
@@ -343,7 +343,7 @@ pub enum Record<'a> {
         /// Its value.
         value: &'a [u8],
     },
-    /// A definition is gone.
+    /// A definition is deleted.
     Delete {
         /// Its key.
         key: &'a [u8],
@@ -361,7 +361,7 @@ pub enum Record<'a> {
     CleanShutdown,
     /// Here were records that a repair could not save; which ones is not known.
     Lost {
-        /// Bytes of journal that are gone.
+        /// Bytes of journal that are lost.
         len: u64,
     },
 }

@@ -2,9 +2,9 @@
 //!
 //! The files in use, in the order of their generations, are a chain: each begins somewhere at or before the end of the
 //! one before and replaces what that has from there on. The chain is read from the last file that begins at or before
-//! the checkpoint's position. What each file means is told by its header alone, see [`super::files`].
+//! the checkpoint's position. The header alone shows what a file means, see [`super::files`].
 //!
-//! A file of a replicated journal may begin before earlier ones do: the journal was cut off there, and those mean nothing any more.
+//! A file of a replicated journal may begin before earlier ones do: the journal was cut off there, and those no longer mean anything.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,13 +27,13 @@ pub struct Recovery {
     pub(crate) dir: PathBuf,
     /// Records that end at or before this are in the checkpoint.
     pub(crate) from: JournalPosition,
-    /// Up to here it was synced, as is told from another place; it may reach further.
+    /// The journal was synced up to here, by a record elsewhere; it may reach further.
     pub(crate) synced: JournalPosition,
     /// Files in use, by generation.
     pub(crate) files: Vec<FoundFile>,
     /// Which of them is read first.
     pub(crate) start: usize,
-    /// Files of which replay tells whether they have a meaning.
+    /// Files of which replay finds out whether they have a meaning.
     headless: Vec<HeadlessFile>,
     /// Files without meaning.
     pub(crate) spares: Vec<SpareFile>,
@@ -191,7 +191,7 @@ impl Recovery {
         Ok(())
     }
 
-    /// Takes out files that mean nothing any more: those of generations that do not count, and those behind the place where a later file
+    /// Takes out files that no longer mean anything: those of generations that do not count, and those behind the place where a later file
     /// of a replicated journal begins. That is a truncation, see [`truncate`](super::truncate).
     fn set_void_aside(&mut self) {
         let mut end = JournalPosition::MAX;

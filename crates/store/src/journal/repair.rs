@@ -21,21 +21,21 @@ use super::recovery::{EXTENSION, FoundFile, Recovery, commit_header_at};
 use crate::chunk::ChunkWriter;
 use crate::file::{Disk, File, PAGE_LEN, read_exact_at, write_all_at, write_all_vectored_at};
 
-/// A stretch of the journal that is gone.
+/// A stretch of the journal that is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
     /// Where it began.
     pub place: FilePlace,
-    /// The position up to which everything is gone.
+    /// The position up to which everything is lost.
     pub end: JournalPosition,
 }
 
 /// What a repair of the journal did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Repaired {
-    /// What is gone.
+    /// What is lost.
     pub losses: Vec<Lost>,
-    /// Files that were written over: what was there before is in no file any more.
+    /// Files that were written over: their old contents are no longer in any file.
     pub rewritten: BTreeSet<PathBuf>,
 }
 
@@ -94,7 +94,7 @@ fn restart(disk: &dyn Disk, dir: &Path, from: JournalPosition, place: &FilePlace
     let end = end.unwrap_or(start + header.disk_len()).min(file_len);
 
     let before = end_before(disk, dir, path, generation)?.unwrap_or(from);
-    // What is between is gone; if nothing is, the file before has it.
+    // What is between is lost; if nothing is, the file before has it.
     let layout = header.layout();
     let first = if before.0 + mark_len_min(layout) <= header.first.0 { before } else { header.first };
     let lost_len = header.first.0 - first.0;
@@ -193,7 +193,7 @@ fn write_mark(
         synced: file_header.first,
         metas_len: len,
         contents_len: 0,
-        // No entry has the index 0: a journal with such a commit is no member's any more.
+        // No entry has the index 0: a journal with such a commit is no longer a member's.
         head: (layout == Layout::Replicated).then(|| EntryHead { id: LogId::default(), kind }),
     };
     let encoded = header.encode();

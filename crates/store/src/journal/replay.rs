@@ -1,4 +1,4 @@
-//! Reads the journal from the checkpoint's position to its end, commit by commit, and tells the torn tail from damage.
+//! Reads the journal from the checkpoint's position to its end, commit by commit, and distinguishes the torn tail from damage.
 
 use std::path::Path;
 
@@ -125,7 +125,7 @@ impl Sink for Entries<'_> {
 /// Where reading has got.
 struct Walk {
     from: JournalPosition,
-    /// What is told from another place.
+    /// How far the journal was synced, by a record elsewhere.
     synced: JournalPosition,
     position: JournalPosition,
     offset: u64,
@@ -209,8 +209,8 @@ impl Walk {
         Err(OpenError::Corrupt { place, what: "a commit goes beyond where the next file begins" })
     }
 
-    /// A damaged commit that the checkpoint has is not needed: goes on at the next whole one, if that begins at or
-    /// before the checkpoint's position.
+    /// A damaged commit that the checkpoint has is not needed: continues at the next whole one, if that begins at or before the
+    /// checkpoint's position.
     fn skip_unneeded(&mut self, file: &FoundFile) -> Result<bool, OpenError> {
         if self.position >= self.from {
             return Ok(false);
@@ -222,7 +222,7 @@ impl Walk {
         Ok(true)
     }
 
-    /// Whether what should be at the current place had been synced: the file's header or a later commit says so.
+    /// Whether what should be at the current place had been synced: the file's header or a later commit shows it.
     fn has_been_synced(&self, file: &FoundFile) -> Result<bool, OpenError> {
         let found = self.find_header(file, |header, walk| header.synced > walk.position)?;
         Ok(self.proven.max(file.header.synced) > self.position || found.is_some())

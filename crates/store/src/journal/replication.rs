@@ -1,4 +1,4 @@
-//! What a journal asks of the member that replicates it, and tells it. A journal that is not replicated has none of this.
+//! What a journal asks of the member that replicates it, and reports to it. A journal that is not replicated has none of this.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What the journal's threads and those who append share.
+//! What the journal's threads and its appenders share.
 
 use std::convert::Infallible;
 use std::io;
@@ -165,7 +165,7 @@ impl Shared {
             let current = current.map(|file| (file.path.clone(), file.file.clone()));
             closed.chain(current).collect::<Vec<_>>()
         };
-        // An error tells nothing: what cannot be looked at now may be there.
+        // An error proves nothing: what cannot be looked at now may be there.
         let is_gone = |path: &PathBuf, file: &dyn File| file.is_at(path).is_ok_and(|is_there| !is_there);
         let Some((path, _)) = names().into_iter().find(|(path, file)| is_gone(path, &**file)) else { return };
         // It may have been retired and removed meanwhile.
@@ -194,7 +194,7 @@ impl Shared {
         self.sync_times.counts()
     }
 
-    /// Nothing that was appended before `position` is needed any more.
+    /// What was appended before `position` is no longer needed.
     pub(crate) fn retire(&self, position: JournalPosition) {
         let retired_len = self.files.lock().retire(position);
         self.shrink_unretired(retired_len);
@@ -285,7 +285,7 @@ impl Shared {
         self.failure().map_or(Ok(()), |failed| Err(failed.clone()))
     }
 
-    /// Nothing will be durable any more. All who wait are woken, to see it.
+    /// Nothing more will become durable. All waiters are woken, to see it.
     pub(crate) fn fail(&self, reason: &str) -> Failed {
         self.fail_because(FailureCause::Broken, reason)
     }

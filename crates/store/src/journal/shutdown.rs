@@ -15,7 +15,7 @@ impl Shutdown {
         self.is_stopping.store(true, Ordering::SeqCst);
     }
 
-    /// Nothing waits for room on a full disk any more.
+    /// From now on nothing waits for room on a full disk.
     pub(crate) fn close(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
     }

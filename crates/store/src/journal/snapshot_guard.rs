@@ -1,6 +1,6 @@
 //! The journal as it is at one moment, for a backup that copies it: up to where it is synced, in files that are left alone meanwhile.
 //!
-//! Writing goes on, and so does retiring: only what is retired is not used again before this is dropped, so new files are
+//! Writing and retiring continue: only what is retired is not used again before this is dropped, so new files are
 //! made instead. What was synced is never written again, so it can be read while the file it is in is being written.
 
 use std::io;
@@ -79,7 +79,7 @@ impl Drop for SnapshotGuard {
 }
 
 impl SnapshotFile {
-    /// How much of the file is journal, from its start. `None`: what was synced is not there any more.
+    /// How much of the file is journal, from its start. `None`: what was synced no longer exists.
     pub(crate) fn used_len(&self) -> io::Result<Option<u64>> {
         match self.extent {
             Extent::Offset(offset) => Ok(Some(offset)),

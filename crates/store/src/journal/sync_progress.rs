@@ -7,8 +7,8 @@
 //!   └─────────────────── end, take_done ───────────────────┘
 //! ```
 //!
-//! The writer asks and takes the outcome, the syncer does the rest. Only one sync is ever under way, and only the writer acts on what came
-//! of it: until then it counts nothing as synced and holds every commit. The kernel tells of a failure once per open file; so before the
+//! The writer asks and takes the outcome, the syncer does the rest. Only one sync is ever under way, and only the writer acts on its
+//! outcome: until then it counts nothing as synced and holds every commit. The kernel reports a failure once per open file; so before the
 //! writer syncs a file itself, leaves it, or gives it up, it waits for this.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! How far the journal was synced, told from another place than the journal itself: a start that finds less journal knows that some is
+//! How far the journal was synced, recorded in another place than the journal itself: a start that finds less journal knows that some is
 //! missing.
 //!
 //! ```text
@@ -23,7 +23,7 @@ use super::journal_dir::JournalDir;
 use super::positions::Positions;
 use crate::file::{self, Disk, File, PAGE_LEN, read_exact_at, write_all_at};
 
-/// How long after something was synced the file says so. What is lost of the journal's end without a trace was written in this time.
+/// How long after something was synced the file records it. What is lost of the journal's end without a trace was written in this time.
 const INTERVAL: Duration = if cfg!(test) { Duration::from_millis(20) } else { Duration::from_secs(1) };
 /// The file's name, beside the journal's directory.
 const NAME: &str = "synced";
@@ -116,7 +116,7 @@ pub(crate) struct SyncedFile {
 }
 
 impl SyncedFile {
-    /// Opens what is there, which may be nothing.
+    /// Opens the existing file, if any.
     pub(crate) fn open(disk: &dyn Disk, path: &Path) -> SyncedFile {
         let last = Slot { generation: 0, position: JournalPosition::START };
         let mut synced = SyncedFile { path: path.to_owned(), file: None, slot: 0, last };

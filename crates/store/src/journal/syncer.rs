@@ -1,6 +1,6 @@
 //! Syncs beside the writer, when confirms do not wait for it or wait for others as well: so that no commit waits behind one.
 //!
-//! The writer hands over the file and how far it has been written, and goes on writing: see `sync_progress`.
+//! The writer hands over the file and how far it has been written, and keeps writing: see `sync_progress`.
 
 use std::sync::Arc;
 

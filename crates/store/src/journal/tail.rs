@@ -44,7 +44,7 @@ impl Tail {
     }
 
     /// Writes it to a file of the same layout. Only when all of it is synced the file gets its header, and counts. Commits keep their place
-    /// in the group's log. Returns where the file's next commit goes.
+    /// in the group's log. Returns where the file's next commit is to be written.
     pub(super) fn write(
         &self,
         file: &dyn File,

@@ -20,7 +20,7 @@ use super::writer::{Progress, Writer};
 /// The name of the thread that writes the journal, and alone makes it durable.
 const WRITER_THREAD: &str = "journal";
 const SYNCER_THREAD: &str = "journal sync";
-/// The threads that commits are waited for, by their names: who syncs beside the writer, and the writer.
+/// The threads that commits wait for, by their names: the syncer beside the writer, and the writer.
 pub const JOURNAL_THREADS: &[&str] = &[SYNCER_THREAD, WRITER_THREAD];
 
 /// How long the writer holds back commits on a full disk before it looks again.
@@ -110,7 +110,7 @@ impl Drop for Threads {
     }
 }
 
-/// Waits for a thread's end. The last owner may be let go of by one of the threads themselves, by what they wake: that one ends by itself.
+/// Waits for a thread's end. One of the threads itself may drop the last owner, through what it wakes: it does not wait for its own end.
 fn join_other(thread: Option<JoinHandle<()>>) {
     let current = thread::current().id();
     thread.filter(|handle| handle.thread().id() != current).map(JoinHandle::join);
@@ -142,7 +142,7 @@ fn write(mut writer: Writer, shared: &Shared) {
             Work::Wait(..) => Ok(()),
         };
         if result.is_err() {
-            return; // everyone has been told
+            return; // all waiters have been woken
         }
     }
 }

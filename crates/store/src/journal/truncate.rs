@@ -1,8 +1,8 @@
 //! Cuts off the end of a replicated journal that is closed: entries that the group's leader does not have.
 //!
 //! A file is begun where the journal is to end. When its header is on disk, it replaces what earlier files have from there on, those
-//! that begin behind it as a whole; before, it means nothing. So there is nothing in between, whenever the power goes. The next start
-//! removes files that mean nothing any more. How far the journal was synced is said to be less before that.
+//! that begin behind it as a whole; before, it means nothing. So there is nothing in between, whenever the power fails. The next start
+//! removes files that no longer mean anything. How far the journal was synced is said to be less before that.
 
 use std::io;
 use std::path::Path;
@@ -22,8 +22,9 @@ use super::writer::mix;
 use crate::file::{Disk, File, PAGE_LEN};
 use crate::reserve::is_full;
 
-/// Makes the journal of `dir` end at a position: where one of its commits does, or at `from`. When it returns that is so; when it fails, or
-/// the power goes, the journal ends there or where it did. No process may have the journal open. `from` and `generation_min` are as for
+/// Makes the journal of `dir` end at a position: where one of its commits does, or at `from`. When it returns, the journal does; when it
+/// fails, or the power does, the journal ends there or where it did. No process may have the journal open. `from` and `generation_min` are
+/// as for
 /// [`Recovery::open`](super::Recovery::open).
 pub fn truncate(
     disk: &Arc<dyn Disk>,

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::wake::{DurableWaiter, Waiting, WakeRelay};
 
-/// Everyone who waits for one mark of the journal, lowest position first.
+/// All waiters for one mark of the journal, lowest position first.
 #[derive(Default)]
 pub(crate) struct Waiters {
     heap: Mutex<BinaryHeap<Waiter>>,
@@ -27,10 +27,10 @@ impl Waiters {
         Waiters { heap: Mutex::default(), relay }
     }
 
-    /// Wakes once when the mark has reached `position`; at once if it has, which `reached` tells.
+    /// Wakes once when the mark has reached `position`; at once if it has, which `reached` returns.
     pub(crate) fn add(&self, position: JournalPosition, waiting: Waiting, reached: impl Fn() -> bool) {
         let mut heap = self.heap.lock();
-        // Asked under the lock: who moves the mark takes the lock afterwards, so either we see it or it sees us.
+        // Asked under the lock: the thread that moves the mark takes the lock afterwards, so either we see the mark or it sees us.
         if reached() {
             drop(heap);
             waiting.wake();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// What is looked after: that which a member's promises wait for. Of each at most one is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskOperation {
-    /// The journal's writer writes, or syncs by itself, or waits for a file to be made.
+    /// The journal's writer writes, or syncs itself, or waits for a file to be made.
     Write = 0,
     /// A commit is synced beside the writer.
     Sync = 1,

@@ -25,8 +25,8 @@ impl WorkQueue {
         WorkQueue { awaited: AtomicU64::new(end.0), pending: Mutex::new(pending), changed: Condvar::new() }
     }
 
-    /// Takes what is in the batch; says where it ends. That, and how many bytes publishers are held responsible for, is first told to
-    /// `note`, under the lock.
+    /// Takes what is in the batch; returns where it ends. Before that, `note` is called with it and with how many bytes publishers are held
+    /// responsible for, under the lock.
     pub(crate) fn append(&self, batch: &mut RecordBatch, note: impl FnOnce(JournalPosition, u64)) -> JournalPosition {
         let mut pending = self.pending.lock();
         let can_wait = batch.can_wait();
@@ -45,7 +45,7 @@ impl WorkQueue {
         end
     }
 
-    /// Takes what `append` adds, which is written at once; says where it ends, and tells it as [`WorkQueue::append`] does.
+    /// Takes what `append` adds, which is written at once; returns where it ends, and calls `note` as [`WorkQueue::append`] does.
     pub(crate) fn append_awaited<E>(
         &self,
         append: impl FnOnce(&mut PendingWork) -> Result<JournalPosition, E>,

@@ -52,7 +52,7 @@ pub struct Writer {
     unsynced: VecDeque<Commit>,
     /// Up to here commits had been received when the first of them was written: one sync does for all of these.
     received_to: JournalPosition,
-    /// When the first of them was written that no sync under way has; told with [`ConfirmAfter::Write`] only.
+    /// When the first commit was written that no sync under way has; set with [`ConfirmAfter::Write`] only.
     unsynced_since: Option<Instant>,
     /// Time between the starts of two commits, at least.
     interval: Duration,
@@ -68,7 +68,7 @@ pub(crate) struct CurrentFile {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn File>,
     pub(crate) header: FileHeader,
-    /// Where the next commit goes. At [`FILE_HEADER_LEN`] the header has not been written either.
+    /// Where the next commit is written. At [`FILE_HEADER_LEN`] the header has not been written either.
     pub(crate) offset: u64,
     /// The header is on disk.
     pub(crate) is_anchored: bool,
@@ -372,10 +372,10 @@ impl Writer {
         }
     }
 
-    /// The current file failed: nothing of it that was not synced is trusted again, whatever it says later. All that is
-    /// not synced goes into another file, under the same positions. If that fails too, the journal has failed.
+    /// The current file failed: nothing of it that was not synced is trusted again, whatever it says later. All that is not synced is
+    /// written to another file, under the same positions. If that fails too, the journal has failed.
     fn rewrite(&mut self, attempt: &str, error: io::Error) -> Result<(), Failed> {
-        // What comes of a sync under way does not matter any more: all of it is written again.
+        // The outcome of a sync under way no longer matters: all of it is written again.
         if std::mem::take(&mut self.is_sync_under_way) {
             drop(self.shared.syncing.end());
         }

@@ -1,7 +1,7 @@
 //! Making a member's directory that of a node alone: the last way out where the others are lost.
 //!
 //! The store opens any member's directory, and takes all that its log has for its own, whether it was committed or not. So nothing has to
-//! be written: the directory only stops being a member's. The file that makes it one goes first, in one durable step.
+//! be written: the directory only stops being a member's. The file that makes it one is removed first, in one durable step.
 
 use std::io;
 use std::path::Path;

@@ -12,7 +12,7 @@ use crate::manifest::{CheckpointFile, Manifest};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announcement {
-    /// Which entry ends at the position, and who the members were then.
+    /// Which entry ends at the position, and which the members were then.
     pub base: Base,
     /// Everything before is in the checkpoint and the segments that it names.
     pub position: JournalPosition,

@@ -1,7 +1,7 @@
-//! What a member does with its disk beside the journal: ballots, and reading commits back for those who are far behind.
+//! What a member does with its disk beside the journal: ballots, and reading commits back for members that are far behind.
 //!
 //! A thread that hears messages or ticks must not wait for a disk that may hang: others would hear nothing of this member, and a leader
-//! could not be told that it is none any more. So the engine's lock is never held meanwhile, and a thread of its own does it. A member
+//! could not learn that it no longer leads. So the engine's lock is never held meanwhile, and a thread of its own does it. A member
 //! that is stepped does it when it has let go of the lock, or by hand.
 
 use std::sync::Arc;
@@ -99,7 +99,7 @@ impl MemberShared {
         if self.disk_worker.is_threaded {
             self.disk_worker.work.notify_one();
         } else if !self.disk_worker.is_by_hand.load(Ordering::SeqCst) {
-            // Else it is being done by who has called this.
+            // Else the caller of this function is doing it.
             while let Some(mut reader) = self.disk_worker.reader.try_lock() {
                 if !self.do_next_job(&mut reader) {
                     return;
@@ -128,7 +128,7 @@ impl MemberShared {
             None => return false,
             Some(DiskJob::Ballot(number, ballot)) => self.write_ballot(number, ballot),
             Some(DiskJob::Read(Outgoing { message, commits })) => {
-                // If files are gone, the engine finds out with the next message, and has others shipped.
+                // If files no longer exist, the engine finds out with the next message, and has others shipped.
                 let found = self.find_commits(&message, commits, reader);
                 let is_sent = found.is_some_and(|commits| self.transport.send(message, commits));
                 self.with_core(|core| core.read_for(is_sent));

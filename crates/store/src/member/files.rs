@@ -19,7 +19,7 @@ use crate::recovery::{OpenError, attempting};
 /// What became of a checkpoint that was fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Installed {
-    /// It is in force, or never will be: a newer one is, or files of it are gone.
+    /// It is in force, or never will be: a newer one is, or files of it no longer exist.
     Done,
     /// The journal is not durable or not committed up to where the checkpoint reaches: to be tried again.
     NotYet,
@@ -39,7 +39,7 @@ impl Member {
         FileReader { disk: disk.clone(), paths: paths.clone(), leases: leases.clone() }
     }
 
-    /// As if all who fetch had been away for long.
+    /// As if all fetching members had been away for long.
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn end_leases(&self) {
         self.shared.leases.lock().give_way();
@@ -63,7 +63,7 @@ impl Member {
         Pull::begin(self.shared.disk.clone(), self.shared.paths.clone(), announcement, sweeps)
     }
 
-    /// What was fetched is for the engine to begin with, when the message comes that tells it to.
+    /// What was fetched is for the engine to begin with, when the leader's message asks for that.
     pub fn offer(&self, pulled: Arc<Pulled>) {
         self.shared.core.lock().offer(pulled);
     }
@@ -87,7 +87,7 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// A part of a file, of at most so many bytes. `None`: the file is not there any more; a newer checkpoint is.
+    /// A part of a file, of at most so many bytes. `None`: the file no longer exists; a newer checkpoint does.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl MemberShared {
             if !core.is_there(pulled) {
                 return Ok(Installed::Done);
             }
-            // Not so if it is another leader's, of what this member does not have: its engine will be told.
+            // Not if it is another leader's, of entries that this member does not have: its engine will hear of that.
             match core.following().filter(|_| core.has_applied(pulled.base().id)) {
                 Some(journal) => journal.clone(),
                 None => return Ok(Installed::NotYet),
@@ -159,8 +159,8 @@ impl MemberShared {
         Ok(Installed::Done)
     }
 
-    /// Switches the manifest to files that were fetched, and removes what it does not name. With a generation: of the journal nothing
-    /// counts any more.
+    /// Switches the manifest to files that were fetched, and removes what it does not name. With a generation: the journal's older files no
+    /// longer count.
     pub(super) fn put_in_force(
         &self,
         pulled: &Pulled,

@@ -1,8 +1,8 @@
-//! Files that others fetch, which a leader would remove because a newer checkpoint does not name them any more. Under load that happens
+//! Files that others fetch, which a leader would remove because a newer checkpoint no longer names them. Under load that happens
 //! faster than they are fetched: a member that is far behind would begin again and again. So they stay, for a while.
 //!
-//! Who fetches begins with the checkpoint: that is when the lease begins, of it and of all segments that it names. Each piece that is read
-//! of these prolongs it. It costs space and nothing else; where there is no more of that, the lease is what gives way, and the member
+//! A fetching member begins with the checkpoint: that is when the lease begins, of it and of all segments that it names. Each piece that is
+//! read of these prolongs it. It costs space and nothing else; where there is no more of that, the lease is what gives way, and the member
 //! begins again with the newest checkpoint and the segments it has by then.
 
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use model::ids::SegmentId;
 
 use super::announcement::FileName;
 
-/// What is not read for so long is not being fetched any more.
+/// A file that is not read for so long is no longer being fetched.
 const LEASE_TIME: Duration = Duration::from_secs(60);
-/// No lease goes on for longer, once a newer checkpoint is in force.
+/// No lease lasts longer, once a newer checkpoint is in force.
 const LEASE_TIME_MAX: Duration = Duration::from_secs(600);
 /// More than there are members that fetch at a time.
 const LEASES_MAX: usize = 8;

@@ -8,11 +8,11 @@
 //!
 //! The group's log is the journal: an entry is a commit. [`Member`] owns the engine and does what that wants: it writes ballots, hands
 //! commits to the journal, sends messages with the commits that they name. The journal's writer asks it for a place in the log before it
-//! writes a commit, and tells it what is on disk; the network hands it messages; a clock ticks. All of these may call at once: the engine
+//! writes a commit, and reports what is on disk; the network hands it messages; a clock ticks. All of these may call at once: the engine
 //! is behind one lock (`core`), under which nothing waits: what takes a disk, beside the journal, is `disk_work`.
 //!
-//! A follower has no queues: a journal and files. So a member that is elected opens a store as at any start, and one that is not the
-//! leader any more drops it. Opening, closing, cutting off what was not committed, and beginning with shipped files are all one thing:
+//! A follower has no queues: a journal and files. So a member that is elected opens a store as at any start, and one that no longer leads
+//! drops it. Opening, closing, cutting off what was not committed, and beginning with shipped files are all one thing:
 //! the journal is closed, its directory is changed by one durable step, and it is opened again (`rebuild`).
 //!
 //! At every moment the directory is one that an ordinary start opens.
@@ -148,7 +148,7 @@ pub struct Options {
 
 /// A member of a group.
 pub struct Member {
-    // First: it ends before the rest goes.
+    // First: it ends before the rest is dropped.
     _disk_thread: Option<DiskThread>,
     shared: Arc<MemberShared>,
 }
@@ -175,7 +175,7 @@ pub(crate) struct MemberShared {
     /// Of a follower.
     files: Mutex<Option<ManifestFile>>,
     threads: Mutex<JournalThreads>,
-    /// Held while the directory goes from one owner to another.
+    /// Held while the directory passes from one owner to another.
     transition: Mutex<()>,
     /// What is not removed because others fetch it.
     leases: Arc<Mutex<Leases>>,
@@ -192,7 +192,7 @@ enum JournalThreads {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // Here and not when the last that uses it lets go, which may be the journal's own thread. What could not be written is gone, as by
+        // Here and not when the last that uses it lets go, which may be the journal's own thread. What could not be written is lost, as by
         // a crash.
         if let JournalThreads::Running(threads) = std::mem::take(&mut *self.shared.threads.lock()) {
             let _ = threads.stop();
@@ -364,7 +364,7 @@ impl Member {
         self.shared.core.lock().take_shipments()
     }
 
-    /// Writes and syncs what a follower's journal has gathered, as far as one step goes; of a member that is stepped.
+    /// Writes and syncs what a follower's journal has gathered, as much as one step does; of a member that is stepped.
     ///
     /// # Errors
     ///
@@ -379,7 +379,7 @@ impl Member {
 }
 
 impl MemberShared {
-    /// Does something with the core, and then tells the journal and other members what comes of it.
+    /// Does something with the core, and then notifies the journal and other members of the outcome.
     fn with_core<T>(&self, act: impl FnOnce(&mut Core) -> T) -> T {
         let mut core = self.core.lock();
         let result = act(&mut core);
@@ -546,7 +546,7 @@ impl Replication for WeakMember {
 }
 
 impl MemberShared {
-    /// What its journal's writer asks and tells: that of a leader's store, or a follower's.
+    /// What its journal's writer calls: that of a leader's store, or a follower's.
     pub(crate) fn replication(self: &Arc<Self>, is_leaders: bool) -> Arc<dyn Replication> {
         Arc::new(WeakMember { member: Arc::downgrade(self), is_leaders, watch: self.disk_worker.watch.clone() })
     }

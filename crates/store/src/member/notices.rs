@@ -17,7 +17,7 @@ pub enum Situation {
     Elected,
     /// Its store is being opened, or is open.
     Leading,
-    /// It does not lead any more: the store is to be dropped, and then [`Member::step_back`](super::Member::step_back) to be called.
+    /// It no longer leads: the store is to be dropped, and then [`Member::step_back`](super::Member::step_back) to be called.
     Lost,
     /// It cannot go on; the reason. All of it is to be dropped.
     Failed(Arc<str>),

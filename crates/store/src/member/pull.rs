@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!  DIR/arriving/ checkpoint            as the leader has it, until it comes into force
-//!                000000000042.segment  until it is whole: then it goes to `segments`
+//!                000000000042.segment  until it is whole: then it moves to `segments`
 //! ```
 //!
-//! Without network and threads: who drives it asks for what [`Pull::next`] names and hands over what comes. A segment is the same file on
+//! Without network and threads: its driver asks for what [`Pull::next`] names and hands over what comes. A segment is the same file on
 //! all members, so one that is here already is not fetched again; what was fetched and is named by nothing is removed when a checkpoint
 //! comes into force.
 

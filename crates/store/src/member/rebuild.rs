@@ -60,7 +60,7 @@ impl Member {
         Ok(())
     }
 
-    /// Makes a directory a member that has nothing yet, and is to be told all by its leader.
+    /// Makes a directory a member that has nothing yet, and is to receive all from its leader.
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// It does not lead any more, or the directory cannot be opened: then the member has failed.
+    /// It no longer leads, or the directory cannot be opened: then the member has failed.
     pub fn take_over(&self) -> Result<(Arc<Store>, RecoveredStore), MemberError> {
         self.shared.clone().take_over()
     }
@@ -325,7 +325,7 @@ fn refuse_members(disk: &dyn Disk, paths: &Paths) -> Result<(), MemberError> {
     }
 }
 
-/// Opens the manifest, and makes what it says last: else a power cut could bring back another one, and what that names would be gone.
+/// Opens the manifest, and makes what it says last: else a power cut could bring back another one, whose files would no longer exist.
 fn open_manifest(disk: &dyn Disk, paths: &Paths) -> Result<ManifestFile, OpenError> {
     let mut manifest = recovery::open_manifest(disk, paths)?;
     manifest.write_again(disk, &paths.manifest()).map_err(attempting("writing", &paths.manifest()))?;

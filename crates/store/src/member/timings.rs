@@ -40,7 +40,7 @@ impl Watch {
         }
     }
 
-    /// This member does not lead any more: what was under way is another's.
+    /// This member no longer leads: what was under way is another's.
     pub(crate) fn clear(&mut self) {
         self.under_way.clear();
     }

@@ -1,7 +1,7 @@
 //! Making a directory empty: of a node that leaves its group, or that joins one and loses what it had.
 //!
-//! A member whose ballots were gone and whose identity was not would break what it has promised. So a file says first that all is to go;
-//! what finds it goes on.
+//! A member that lost its ballots and kept its identity would break what it has promised. So a file first records that the directory is
+//! being emptied; a start that finds the file continues.
 
 use std::io;
 use std::path::Path;
@@ -133,7 +133,7 @@ mod tests {
             let is_done = empty(&*disk, Path::new("/data")).is_ok();
             sim.restart();
             let was_begun = finish_emptying(&*disk, Path::new("/data")).unwrap();
-            // With the last operation the power may have gone when all was done.
+            // The power may have failed at the last operation, when all was done.
             if was_begun || is_done || identity_of(&*disk, Path::new("/data")).unwrap().is_none() {
                 check_empty(&disk);
             }

@@ -1,4 +1,4 @@
-//! Copies what is alive in some segments to new ones, and tells the queues.
+//! Copies what is alive in some segments to new ones, and notifies the queues.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -74,7 +74,7 @@ impl Shared {
     }
 }
 
-/// Copies nothing of this segment any more until the next start, if reading it would fail again: else the same would be tried
+/// Copies nothing more of this segment until the next start, if reading it would fail again: else the same would be tried
 /// for ever, and no other segment's turn would come.
 fn give_up(shared: &Shared, segment: &Segment, error: &ReadError) {
     if error.is_permanent() && segment.set_damaged() {

@@ -6,7 +6,7 @@
 //! 1. Copy what is alive to new segments, and sync them. The queues go on with the old ones.
 //! 2. Lock the checkpointer. Put the new segments into the catalog, and tell each queue under its shard's lock. What it settled since
 //!    (1) it settles again in the new segment; from then on it knows only that.
-//! 3. When all have been told, settle everything in the old segments. Unlock.
+//! 3. When all have been notified, settle everything in the old segments. Unlock.
 //!
 //! A crash before the next checkpoint finds the old segments named and alive, and the new ones unknown, which it deletes.
 //! The old ones' files go after a checkpoint that no longer names them. Segments of transient messages need no
@@ -91,7 +91,7 @@ impl Shared {
         Ok(Policy { garbage_len_min: 0, copy_len_max, ..usual })
     }
 
-    /// What a copy may take of a full disk: it goes to one segment, of which a fifth may be other than messages.
+    /// What a copy may take of a full disk: it fills one segment, of which a fifth may be other than messages.
     fn copy_room(&self) -> Result<u64, WorkError> {
         let room = self.reserve.room_for_segment().map_err(attempting("looking at", &self.dir.paths().reserve()))?;
         Ok(room / 5 * 4)

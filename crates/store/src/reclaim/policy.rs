@@ -1,6 +1,6 @@
 //! Which segments to reclaim next: a decision over a few numbers of each. Pure, so that every rule is a test.
 //!
-//! 1. What is all settled goes.
+//! 1. Fully settled segments are removed.
 //! 2. Once settled messages take more than half as much room as live ones (and more than a floor), the emptiest segments are
 //!    copied together. A backlog that is merely being consumed front to back never gets there: its segments
 //!    end by themselves.
@@ -109,7 +109,7 @@ impl Policy {
         emptiest.sort_by_key(|segment| (segment.live_len() * 1000 / segment.file_len.max(1), segment.id));
         let chosen = self.first_that_fit(emptiest.into_iter());
         let level = chosen.iter().map(|segment| segment.level).max()?;
-        // Copying one alone is worth it too: at least half of it goes.
+        // Copying one alone is worth it too: at least half of it is freed.
         Some(Job::Copy { from: ids(&chosen), level })
     }
 

@@ -7,7 +7,7 @@
 //! - Definitions are put and deleted again, in order; the last one wins. A dropped queue takes all of its messages with it.
 //! - The next seq of a queue is above every seq that any record names, so none is ever given out twice.
 //!
-//! Where a range has holes, only the segment's footer tells which seqs are in it, so what is undecided is kept until the journal has
+//! Where a range has holes, only the segment's footer lists which seqs are in it, so what is undecided is kept until the journal has
 //! been read, and decided segment by segment: see `resolve`.
 
 mod messages;
@@ -181,7 +181,7 @@ pub(crate) fn recover(
 /// Deletes what nothing names: segments and checkpoints of a crash half-way, and transient segments. Files with other names than the
 /// store gives are not its own.
 pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &mut StartupState) -> Result<(), OpenError> {
-    // Else a power cut could bring back another manifest, and what that names would be gone.
+    // Else a power cut could bring back another manifest, whose files would no longer exist.
     found.manifest.write_again(disk, &paths.manifest()).map_err(attempting("writing", &paths.manifest()))?;
     let in_force = found.manifest.current().checkpoint.map(|file| file.number);
     for name in list(disk, &paths.checkpoints())? {
@@ -232,7 +232,7 @@ pub(crate) fn open_manifest(disk: &dyn Disk, paths: &Paths) -> Result<ManifestFi
     ManifestFile::create(disk, &path).map_err(attempting("creating", &path))
 }
 
-/// Sees to it that the checkpoint is there twice. What cannot be done is told and left: one of the two has been read.
+/// Sees to it that the checkpoint is there twice. A failure is logged and left: one of the two has been read.
 pub(crate) fn mend_checkpoint(disk: &dyn Disk, paths: &Paths, found: &StartupState) {
     let Some(file) = found.manifest.current().checkpoint else { return };
     let mended = if found.is_copy_used {

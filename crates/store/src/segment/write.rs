@@ -15,7 +15,7 @@ const BUFFER_LEN: usize = 1 << 20;
 /// Contents from this length on are written from where they lie.
 const DIRECT_LEN_MIN: usize = 1 << 18;
 
-/// What tells that two messages have the same content.
+/// Equal for two messages that have the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Source {
     /// It begins at an offset in the chunk with this number.

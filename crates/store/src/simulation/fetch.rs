@@ -48,7 +48,7 @@ impl Group {
         }
     }
 
-    /// A follower goes on with what it fetches.
+    /// A follower continues what it fetches.
     pub(super) fn fetch(&mut self, number: usize) {
         match self.nodes[number].fetch.take() {
             None => {
@@ -119,7 +119,7 @@ impl Group {
         }
     }
 
-    /// Members whom the leader is to ship what it has in force begin to fetch it.
+    /// Members to which the leader is to ship what it has in force begin to fetch it.
     pub fn ship(&mut self, leader: usize) {
         let Some(member) = &self.nodes[leader].member else { return };
         for shipment in member.take_shipments() {

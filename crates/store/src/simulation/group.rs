@@ -60,7 +60,7 @@ pub struct Group {
     pub nodes: Vec<Node>,
     /// What lies between them.
     pub network: Network,
-    /// Nothing bad happens any more: disks are not slow, either.
+    /// Nothing bad happens from now on: disks are not slow, either.
     pub is_calm: bool,
     /// How much has been tried.
     pub seen: Seen,
@@ -123,7 +123,7 @@ impl Group {
         Member::found(options, &disk, CLUSTER, self.nodes[number].id, name_of(number)).expect("the disk works");
     }
 
-    /// The directory of a node, which is empty, becomes that of a member that is to be told everything.
+    /// The directory of a node, which is empty, becomes that of a member that is to receive everything.
     pub fn join(&mut self, number: usize) {
         let options = crate::Options::small(dir(), self.random.next());
         let disk: Arc<dyn Disk> = Arc::new(self.nodes[number].disk.clone());
@@ -144,7 +144,7 @@ impl Group {
         Options { store: crate::Options::small(dir(), seed), timing: TIMING, seed, is_stepped: true }
     }
 
-    /// A node comes up, unless its power goes meanwhile.
+    /// A node comes up, unless its power fails meanwhile.
     pub fn start(&mut self, number: usize) {
         let seed = self.random.next();
         let node = &mut self.nodes[number];
@@ -230,7 +230,7 @@ impl Group {
         false
     }
 
-    /// A node that was elected opens its directory as a store. `None`: it does not lead any more, or its power has gone.
+    /// A node that was elected opens its directory as a store. `None`: it no longer leads, or its power has failed.
     pub fn take_over(&mut self, number: usize) -> Option<(Arc<Store>, RecoveredStore)> {
         self.nodes[number].end_leases();
         let node = &self.nodes[number];

@@ -75,7 +75,7 @@ impl Network {
         self.cuts.iter_mut().flatten().for_each(|is_cut| *is_cut = false);
     }
 
-    /// Nothing is lost, doubled or late any more.
+    /// From now on nothing is lost, doubled or late.
     pub fn calm_down(&mut self) {
         self.mend();
         (self.lost_percent, self.doubled_percent, self.delay) = (0, 0, 2);
@@ -93,7 +93,7 @@ impl Network {
         }
     }
 
-    /// A message that has arrived by now: for whom, and what it is.
+    /// A message that has arrived by now: its receiver, and what it is.
     pub(super) fn take_arrived(&mut self, now: u64) -> Option<(usize, Sent)> {
         let first = self.on_the_way.first_entry().filter(|entry| entry.key().0 <= now)?;
         let (_, to, sent) = first.remove();

@@ -28,7 +28,7 @@ pub struct Node {
     /// It is as if its processor stood still.
     pub frozen_until: u64,
     hang: Option<Hang>,
-    /// How often files may have gone that others fetch.
+    /// How often files that others fetch may have been removed.
     lease_ends: u64,
 }
 
@@ -74,7 +74,7 @@ impl Node {
         self.hang = Some(Hang { since, until, takes_writes });
     }
 
-    /// Its disk does not hang any more.
+    /// Its disk no longer hangs.
     pub fn end_hang(&mut self) {
         self.hang = None;
     }
@@ -90,7 +90,7 @@ impl Node {
         self.hang_at(now).map_or(0, |hang| now - hang.since)
     }
 
-    /// What others fetch from it may be gone from now on.
+    /// What others fetch from it may be removed from now on.
     pub fn end_leases(&mut self) {
         if let Some(member) = &self.member {
             member.end_leases();
@@ -109,7 +109,7 @@ impl Node {
         self.situation() == Some(Situation::Leading)
     }
 
-    /// The power goes at one of its next operations.
+    /// The power fails at one of its next operations.
     pub fn cut_power_in(&self, operation_count: u64) {
         self.disk.cut_power_at(self.disk.operation_count() + operation_count);
     }

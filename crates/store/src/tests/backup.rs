@@ -1,4 +1,4 @@
-//! Backups at any moment, while everything goes on and the power may go: what comes to have its final name holds what was durable when
+//! Backups at any moment, while everything continues and the power may fail: what comes to have its final name holds what was durable when
 //! the backup began, whole, and neither of the two directories ever minds what becomes of the other.
 
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ struct Begun<'a> {
 struct Copy {
     dir: PathBuf,
     durable: JournalPosition,
-    /// `None`: the power went before the caller was told.
+    /// `None`: the power failed before the call returned.
     end: Option<JournalPosition>,
     history: History,
 }
@@ -113,7 +113,7 @@ impl World {
         World { random, disk, tried: Tried::default(), copies: Vec::new(), next_copy: 1 }
     }
 
-    /// Begins a backup, or goes on with it.
+    /// Begins a backup, or continues it.
     fn back_up<'a>(&mut self, broker: &Broker, store: &'a Store, begun: Option<Begun<'a>>) -> Option<Begun<'a>> {
         let Some(mut begun) = begun else {
             let dir = Path::new(COPIES).join(self.next_copy.to_string());
@@ -419,7 +419,7 @@ fn the_journal_is_retired_while_it_is_copied() {
         }
     };
     drop(making);
-    // All files that were held are used again or gone.
+    // All files that were held are used again or removed.
     while store.step_journal().is_ok() && disk.used() > 40 * bound {}
     let copy = Copy { dir: copy_dir(), durable, end: Some(backup.end), history: broker.history() };
     check_copy(&disk, copy, &mut Random::new(1));

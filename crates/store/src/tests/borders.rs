@@ -95,7 +95,7 @@ struct Outcomes {
     found: u32,
 }
 
-/// Opens what has been damaged. What is missing afterwards, or back, must have been told.
+/// Opens what has been damaged. What is missing afterwards, or back, must have been reported.
 fn check_told(disk: &SimDisk, written: &Written, path: &Path, damage: Damage, outcomes: &mut Outcomes) {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let name = path.file_name().unwrap().to_str().unwrap();
@@ -131,7 +131,7 @@ fn check_told(disk: &SimDisk, written: &Written, path: &Path, damage: Damage, ou
     }
 }
 
-/// A repair that is not told that it may lose something either loses nothing or changes nothing.
+/// A repair with [`Loss::Refused`] either loses nothing or changes nothing.
 fn check_repaired(disk: &SimDisk, written: &Written, path: &Path, damage: Damage) {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut report = fsck::repair(&shared, Path::new(DATA), Loss::Refused).unwrap();

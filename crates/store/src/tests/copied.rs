@@ -1,4 +1,4 @@
-//! A segment that was copied is still there when the checkpoint that says so is damaged: a repair must not take both.
+//! A segment that was copied is still there when the checkpoint that records the copy is damaged: a repair must not take both.
 
 use std::path::Path;
 use std::sync::Arc;

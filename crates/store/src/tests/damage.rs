@@ -1,4 +1,4 @@
-//! Files that are not what was written: a start says so, `fsck` finds it, and what it repairs can be opened.
+//! Files that are not what was written: a start reports it, `fsck` finds it, and what it repairs can be opened.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ fn contents(disk: &SimDisk) -> BTreeMap<PathBuf, Vec<u8>> {
     paths.into_iter().filter_map(read).collect()
 }
 
-/// Checks that a repair has told of each file that it moved or wrote over, and of no other.
+/// Checks that a repair has reported each file that it moved or wrote over, and of no other.
 fn check_told(before: &BTreeMap<PathBuf, Vec<u8>>, disk: &SimDisk, report: &Report, seed: u64) {
     let after = contents(disk);
     let mut moved = report.moved.clone();
@@ -381,7 +381,7 @@ fn checkpoint_of(disk: &SimDisk) -> PathBuf {
     of_checkpoints.rfind(|path| path.extension().is_some_and(|found| found == "checkpoint")).unwrap()
 }
 
-/// One damaged checkpoint, and every queue was gone.
+/// One damaged checkpoint, and every queue was lost.
 #[test]
 fn a_damaged_checkpoint_costs_nothing_as_long_as_its_copy_is_whole() {
     for (seed, damage) in (3..6).flat_map(|seed| [0, 1, 2].map(|damage| (seed, damage))) {

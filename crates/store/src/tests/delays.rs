@@ -1,6 +1,6 @@
 //! Sets of waiting messages in the store: their seqs are far apart, arrive in no order, and their ranges overlap in many segments.
 //!
-//! As in `power_loss`: the power goes at any operation, and what is there afterwards must be exactly what the journal said. Then
+//! As in `power_loss`: the power fails at any operation, and what is recovered afterwards must be exactly what the journal said. Then
 //! all of it must be released, in order.
 
 use std::collections::BTreeMap;
@@ -231,7 +231,7 @@ impl State {
         self.settled(store, settled.records, settled.messages.into_iter().map(|(id, held)| (id, held.place())));
     }
 
-    /// These are gone, the records say so.
+    /// These are settled, by the records.
     fn settled(
         &mut self,
         store: &Store,

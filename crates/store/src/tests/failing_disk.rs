@@ -1,4 +1,5 @@
-//! A disk that fails now and then, without losing power: the store goes on or says that it cannot, and either way nothing durable is lost.
+//! A disk that fails now and then, without losing power: the store continues or reports that it cannot, and either way nothing durable is
+//! lost.
 
 use std::sync::Arc;
 

@@ -51,7 +51,7 @@ fn run(seed: u64, publishers: Publishers) {
         published += 1;
         assert!(published < 10_000, "seed {seed}: the disk never fills up");
     }
-    // The alarm is on: nothing is published any more.
+    // The alarm is on: nothing more is published.
     let mut rounds = 0;
     while broker.consume() {
         let _ = store.step_journal();
@@ -123,7 +123,7 @@ fn open_full(options: &Options, disk: &SimDisk, random: &mut Random) -> (Arc<Sto
         let options =
             Options { journal: journal::Options { salt: random.next(), ..options.journal.clone() }, ..options.clone() };
         match Store::open_stepped(options, Arc::new(disk.clone())) {
-            // The power may have gone at something that a start can do without.
+            // The power may have failed at something that a start can do without.
             Ok(opened) if disk.is_cut() => {
                 drop(opened);
                 disk.restart();

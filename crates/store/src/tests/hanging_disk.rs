@@ -1,4 +1,4 @@
-//! A member whose disk hangs hears, ticks and tells how it stands all the same.
+//! A member whose disk hangs hears, ticks and reports its status all the same.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn member(disk: &SimDisk) -> Arc<Member> {
     Arc::new(Member::open(options, disk, Arc::new(Nowhere)).unwrap())
 }
 
-/// Does what the threads of links and clock do, on another thread; tells when it is through.
+/// Does what the threads of links and clock do, on another thread; sends the role when it is through.
 fn live_on(member: &Arc<Member>) -> Receiver<Role> {
     let (done, is_done) = channel();
     let member = member.clone();

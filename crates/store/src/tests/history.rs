@@ -6,7 +6,7 @@ use model::ids::{JournalPosition, QueueId, QueueSeq};
 
 use crate::Returns;
 
-/// The number of a message: tells its content.
+/// The number of a message: determines its content.
 pub(super) type MessageNumber = u64;
 
 /// A record that was appended.
@@ -105,7 +105,7 @@ impl History {
         positions
     }
 
-    /// What was appended up to `end`, as another goes on from there.
+    /// What was appended up to `end`, as another history continues from there.
     pub(super) fn branch_at(&self, end: JournalPosition) -> History {
         let mut branch = self.clone();
         branch.events.retain(|(position, _)| *position <= end);

@@ -335,7 +335,7 @@ fn a_segment_that_is_damaged_anywhere_keeps_no_queue_waiting() {
         harm(&disk, &path, &offsets, len);
         let lost_count = 200 - read.clone().count() as u64;
         assert_eq!(load_all(&store, segment, 200), read.map(|seq| seq + 1).collect::<Vec<_>>(), "{what}, {is_open}");
-        // A queue that asks again is told the same, and nothing is counted twice.
+        // A queue that asks again gets the same answer, and nothing is counted twice.
         load_all(&store, segment, 200);
         let damaged: Vec<_> = store.acknowledge_damage();
         assert_eq!(damaged.len(), usize::from(!is_open || lost_count > 0), "{what}, {is_open}: {damaged:?}");
@@ -362,7 +362,7 @@ fn truncate(disk: &SimDisk, path: &std::path::Path, len: u64) {
     disk.open(path).unwrap().truncate(len).unwrap();
 }
 
-/// The seqs that a queue gets which asks until it has been told of every slot.
+/// The seqs that a queue gets which asks until it has an answer for every slot.
 fn load_all(store: &Store, segment: SegmentId, count: u32) -> Vec<u64> {
     let (mut next, mut seqs, mut wait_count) = (0, Vec::new(), 0);
     while next < count {

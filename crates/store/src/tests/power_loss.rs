@@ -1,4 +1,4 @@
-//! The power goes at any operation, again and again, also while the store is starting.
+//! The power fails at any operation, again and again, also while the store is starting.
 //!
 //! After each start the state must be exactly what the journal said up to where it now ends, and that end must not lie before
 //! what was said to be durable.
@@ -89,7 +89,7 @@ fn check_queue(store: &Store, id: QueueId, expected: &DurableQueue, recovered: O
     assert!(recovered.next_seq.0 > expected.named, "queue {id} would give out {} again", recovered.next_seq);
 }
 
-/// Checks what was recovered; what the journal does not have any more has never been.
+/// Checks what was recovered; what the journal no longer has has never been.
 pub(super) fn check(store: &Store, recovered: &RecoveredStore, history: &mut History, durable: JournalPosition) {
     let end = store.appended();
     assert!(end >= durable, "recovered up to {end}, but {durable} was durable");

@@ -128,7 +128,7 @@ fn check_notices_directory(error: &str) {
     assert!(is_noticed && error.contains("/journal"), "{error}");
 }
 
-/// No other file is needed, so that only who looks for it misses it.
+/// No other file is needed, so that only a check for this file misses it.
 #[test]
 fn a_running_store_notices_that_its_journal_file_is_gone() {
     let remove = |dir: &Path| {

@@ -1,4 +1,4 @@
-//! What a store gives back when nothing comes any more.
+//! What a store gives back when nothing more comes.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -123,7 +123,7 @@ impl NodeTask {
         }
     }
 
-    /// A node has reported who it is, and how far: an error is why it cannot be listened to.
+    /// A node has reported its identity and progress: an error is why the report cannot be used.
     fn take_report(&mut self, report: &Report, cluster: Option<ClusterId>) -> Result<(), PeerRejection> {
         let facts = ReportFacts {
             own: self.own.name(),

@@ -1,4 +1,4 @@
-//! Changes of members, by the leader, and orders that wait for what comes of them.
+//! Changes of members, by the leader, and orders that wait for their outcome.
 
 use std::time::Instant;
 

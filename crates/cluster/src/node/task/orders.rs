@@ -58,7 +58,7 @@ impl NodeTask {
         }
     }
 
-    /// The node that is meant, if it is another one.
+    /// The node that the order names, if it is another one.
     fn other_node(&self, node: Option<String>) -> Option<String> {
         node.filter(|node| node != self.own.name().as_str())
     }
@@ -192,7 +192,7 @@ impl NodeTask {
         reply.give(Ok(String::new()));
     }
 
-    /// As RabbitMQ stops its application in a process that goes on.
+    /// As RabbitMQ stops its application in a process that keeps running.
     fn stop_app(&mut self, reply: Reply) {
         self.clients.stop_app();
         self.send_clients_away(

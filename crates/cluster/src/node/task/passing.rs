@@ -1,4 +1,4 @@
-//! Orders that go to other nodes, and what comes of them. An order may end the very link by which it came: a node that is reset is
+//! Orders that are sent to other nodes, and their outcomes. An order may end the very link by which it came: a node that is reset is
 //! another one afterwards. So where an answer is lost, what it would have reported is seen by what has become of the cluster.
 
 use std::time::{Duration, Instant};

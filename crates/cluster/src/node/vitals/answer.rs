@@ -5,7 +5,7 @@
 //!                                    | count u8 of texts | key u8, text each |
 //!
 //!  wall    milliseconds since 1970, by the system's clock
-//!  broker  the same by the time that what waits goes by, where a broker runs; else 0
+//!  broker  the same by the time by which waiting messages fall due, where a broker runs; else 0
 //!  texts   1 data directory, 2 file of the configuration, 3 listener of HTTP: port, address, path and description in as many lines
 //! ```
 //!

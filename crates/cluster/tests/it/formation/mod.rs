@@ -1,4 +1,4 @@
-//! How nodes come to be one cluster: each rule by itself, then many nodes under whatever a network does.
+//! How nodes come to be one cluster: each rule alone, then many nodes under whatever a network does.
 
 mod rules;
 mod world;
@@ -42,7 +42,7 @@ fn orders(formation: &mut Formation, now: u64) -> Vec<Order> {
     orders
 }
 
-/// The numbers of questions of that kind, with who is asked.
+/// The numbers of questions of that kind, with the peer that is asked.
 fn asked(orders: &[Order], is_wanted: impl Fn(&Question) -> bool) -> Vec<(u64, NodeName)> {
     let of = |order: &Order| match order {
         Order::Ask { number, peer, question } if is_wanted(question) => Some((*number, peer.name.clone())),

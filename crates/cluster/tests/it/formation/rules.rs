@@ -1,4 +1,4 @@
-//! Each rule by itself.
+//! Each rule alone.
 
 use cluster::formation::{
     Admission, Bid, Consent, Formation, FormationFailure, Founder, MissingPeer, NodeState, Order, Question,

@@ -72,14 +72,14 @@ fn nodes_leave_dead_or_alive() {
     wait_until("its absence", || !world.view(server).member(&name).unwrap().is_running);
     done(world.control(alive).forget(&name)).unwrap();
     world.wait_for_cluster_of(&[server, alive]);
-    // It does not come back by itself.
+    // It does not come back unasked.
     world.start(dead);
     wait_until("its refusal", || {
         let situation = world.nodes[dead].served.situation.lock().clone();
         format!("{situation:?}").contains("no longer belongs to this cluster")
     });
     world.put("of two");
-    // The leader itself leaves, and what it had stays with the other. It has no list any more.
+    // The leader itself leaves, and what it had stays with the other. It no longer has a list.
     world.stop(server);
     world.listed = Vec::new();
     world.start(server);

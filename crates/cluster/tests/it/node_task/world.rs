@@ -288,13 +288,13 @@ pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// What comes of an order.
+/// The outcome of an order.
 pub(super) fn done<T>(outcome: Outcome<T>) -> Result<T, ControlError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(outcome)
 }
 
-/// Writes what was copied over what is there now, into the same files: as a disk that is rolled back.
+/// Writes what was copied over what the directory has now, into the same files: as a disk that is rolled back.
 pub(super) fn roll_back(copy: &Path, dir: &Path) {
     let names =
         |dir: &Path| -> Vec<_> { std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect() };

@@ -101,7 +101,7 @@ impl Member {
         self.committed = until;
     }
 
-    /// Returns to whom, if it could not be sent.
+    /// Returns the receiver, if it could not be sent.
     fn send(&self, message: &Message) -> Option<MemberId> {
         let links = self.links.upgrade()?;
         let entries = match &message.body {

@@ -149,7 +149,7 @@ fn who_speaks_for_another_member_is_cut_off() {
     a.send(&b, &heartbeat('c', 'b', 1), &[]).unwrap();
     a.wait_for_event(&b, |event| matches!(event, PeerEvent::Lost { lane: Lane::Votes, .. }));
     a.wait_for_event(&b, |event| matches!(event, PeerEvent::Connected { lane: Lane::Votes, .. }));
-    // What is meant for what the node was before is passed over.
+    // A message for the node's former member is skipped.
     a.send(&b, &heartbeat('a', 'd', 2), &[]).unwrap();
     a.send(&b, &heartbeat('a', 'b', 3), &[]).unwrap();
     assert_eq!(b.wait_for_message().1, heartbeat('a', 'b', 3));

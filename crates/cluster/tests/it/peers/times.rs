@@ -14,7 +14,7 @@ use crate::nodes::{identity, local, name};
 
 const GROUP: GroupId = GroupId(3);
 
-/// Answers a heartbeat with the next lower one, and entries with the last, which it tells.
+/// Answers a heartbeat with the next lower one, and entries with the last, which it reports.
 struct Echo {
     links: OnceLock<Weak<Links>>,
     other: NodeName,

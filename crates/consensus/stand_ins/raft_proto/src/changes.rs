@@ -12,7 +12,7 @@ pub enum ConfChangeType {
     AddLearnerNode,
 }
 
-/// Whether a change goes through a joint configuration, and who ends that.
+/// Whether a change goes through a joint configuration, and what ends that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the engine's names")]
 pub enum ConfChangeTransition {
@@ -138,7 +138,7 @@ impl ConfChangeV2 {
         self.changes = changes;
     }
 
-    /// Whether it needs a joint configuration, and if so, whether the leader leaves that by itself.
+    /// Whether it needs a joint configuration, and if so, whether the leader leaves that unasked.
     pub fn enter_joint(&self) -> Option<bool> {
         match self.transition {
             ConfChangeTransition::Auto if self.changes.len() <= 1 => None,

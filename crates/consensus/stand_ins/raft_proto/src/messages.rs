@@ -47,7 +47,7 @@ pub enum MessageType {
 #[allow(missing_docs, reason = "the engine's names")]
 pub struct Entry {
     pub entry_type: EntryType,
-    /// What kind of contents it has, for who proposed it.
+    /// What kind of contents it has, for its proposer.
     pub kind: u8,
     /// Bytes of its contents, which are not here.
     pub len: u32,

@@ -138,7 +138,7 @@ impl Disk {
         }
     }
 
-    /// For breaking a rule on purpose: the last synced entries are gone, and no checkpoint says so.
+    /// For breaking a rule on purpose: the last synced entries are lost, and no checkpoint covers them.
     pub(super) fn lose_tail(&mut self, count: usize) {
         let left = self.journal.len().saturating_sub(count);
         self.journal.truncate(left.max((self.checkpoint.0 - self.base.id.index.0) as usize));

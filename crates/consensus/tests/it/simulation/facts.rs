@@ -20,7 +20,7 @@ pub(super) struct Facts {
     pub(super) promised: Index,
     /// The members as of each base.
     members: HashMap<Index, Members>,
-    /// Members that were removed and whose directories are gone: what they had acknowledged counts.
+    /// Members that were removed and whose directories were replaced: what they had acknowledged counts.
     pub(super) gone: HashSet<MemberId>,
 }
 
@@ -50,7 +50,7 @@ impl Facts {
         assert_eq!(*first, fixed, "entry {} has two contents", entry.id);
     }
 
-    /// What is committed is so for ever, and everywhere. True if this is the first to say so.
+    /// What is committed stays so for ever, and everywhere. True if this is the first report of it.
     pub(super) fn commits(&mut self, id: LogId) -> bool {
         let is_first = !self.committed.contains_key(&id.index);
         let term = *self.committed.entry(id.index).or_insert(id.term);

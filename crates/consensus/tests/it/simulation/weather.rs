@@ -93,7 +93,7 @@ impl World {
     fn change_members(&mut self, group: usize) {
         let Some(leader) = self.leader(group) else { return };
         let members = self.members_by(leader, group);
-        // Who was one and is none any more does not come back under its id: its directory is replaced.
+        // A former member does not come back under its id: its directory is replaced.
         let disks = self.nodes.iter().map(|node| &node.members[group].disk);
         let new = disks.filter(|disk| disk.base.id.index == Index(0)).map(|disk| disk.member);
         let strangers: Vec<MemberId> = new.filter(|member| !members.has(*member)).collect();
@@ -163,7 +163,7 @@ impl World {
         };
         let term = self.facts[group].committed.get(&proposed.index);
         if term.is_some_and(|term| *term != proposed.term) || (term.is_none() && status.last.index < proposed.index) {
-            // Its leader was not one any more.
+            // Its leader no longer led.
             self.healing[group] = None;
             return false;
         }

@@ -484,7 +484,7 @@ impl World {
         self.sync_soon(node, group);
     }
 
-    /// The directory is gone for good, and with it its member: one of another id begins in its place.
+    /// The directory is lost for good, and with it its member: a member of another id begins in its place.
     pub(super) fn replace_directory(&mut self, node: usize, group: usize) {
         let member = self.next_member();
         let old = std::mem::replace(&mut self.nodes[node].members[group], Member::new(member, Base::default()));

@@ -42,7 +42,7 @@ pub struct Faults {
     pub sync_failure_percent: u64,
     /// How many bytes all files together may have.
     pub capacity: Option<u64>,
-    /// Whether directories may not be changed any more, as on a disk that has become read-only.
+    /// Whether directories can no longer be changed, as on a disk that has become read-only.
     pub is_read_only: bool,
 }
 
@@ -82,7 +82,7 @@ impl SimDisk {
         SimDisk { state: Arc::new(Mutex::new(self.state.lock().clone())), hanging: Arc::default() }
     }
 
-    /// Until this is dropped no file is synced: who tries waits.
+    /// Until this is dropped no file is synced: a caller that syncs waits.
     #[cfg(test)]
     pub(crate) fn hang(&self) -> RwLockWriteGuard<'_, ()> {
         self.hanging.write()
@@ -130,7 +130,7 @@ impl SimDisk {
         self.state.lock().end_process();
     }
 
-    /// From now on this goes wrong.
+    /// The faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.state.lock().faults = faults;
     }

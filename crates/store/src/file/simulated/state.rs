@@ -46,7 +46,7 @@ impl State {
         if self.faults.is_read_only { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
     }
 
-    /// Counts an operation; says whether the power goes while it runs.
+    /// Counts an operation; returns whether the power fails while it runs.
     pub(super) fn operation(&mut self) -> io::Result<bool> {
         self.check_power()?;
         self.is_cut = self.cut_at.is_some_and(|at| self.operation_count >= at);
@@ -123,7 +123,7 @@ pub(super) fn split(path: &Path) -> io::Result<(&Path, &str)> {
     Ok((path.parent().unwrap_or(Path::new("")), name))
 }
 
-/// What an operation says during which the power goes.
+/// The error of an operation during which the power fails.
 pub(super) fn cut() -> io::Error {
     io::Error::other("the power went")
 }

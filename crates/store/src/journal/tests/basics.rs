@@ -316,7 +316,7 @@ fn what_is_written_is_synced_in_time_however_much_follows() {
     assert_eq!(commit(500), (true, None));
 }
 
-/// Who had too much journal and who made room for it decided at the same time, and the one who was late won.
+/// A thread that had too much journal and one that made room for it decided at the same time, and the later decision won.
 #[test]
 fn too_much_unretired_journal_never_sticks() {
     let disk = SimDisk::new(0);

@@ -1,4 +1,4 @@
-//! Disks that rot: what had been synced and is gone stops the start with the place, the torn tail does not.
+//! Disks that rot: what had been synced and is lost stops the start with the place, the torn tail does not.
 
 use super::*;
 use crate::Random;
@@ -321,7 +321,7 @@ fn open_cut(len: u64) -> Result<usize, OpenError> {
     open_and_read(&disk)
 }
 
-/// It started without a word, and what had been confirmed was gone.
+/// The journal started without a word, and what had been confirmed was lost.
 #[test]
 fn a_journal_that_was_cut_short_is_noticed() {
     in_both_layouts(|| {
@@ -343,7 +343,7 @@ fn a_journal_that_was_cut_short_is_noticed() {
     });
 }
 
-/// What follows the end that was found is marked as lost, and the journal goes on behind it.
+/// A repair marks what follows the end that was found as lost, and the journal continues behind it.
 #[test]
 fn a_repair_marks_what_is_missing_of_the_end() {
     in_both_layouts(|| {

@@ -12,7 +12,7 @@ fn what_was_promised_survives_failed_syncs_and_writes() {
     }
 }
 
-/// Two commits are durable, syncing the third fails once; then the power goes.
+/// Two commits are durable, syncing the third fails once; then the power fails.
 #[track_caller]
 fn check_failed_sync(seed: u64, confirm_after: ConfirmAfter) {
     let options = Options { confirm_after, ..small_options() };
@@ -145,7 +145,7 @@ fn a_sync_beside_the_writer_that_fails_is_answered_by_writing_all_again() {
         let (mut world, [_, second]) = with_sync_under_way(&disk);
         disk.fail_syncs(1);
         world.syncer.as_ref().unwrap().sync_once();
-        // The next one to sync would be told that all is well.
+        // The next sync would report success.
         world.writer.sync_once().unwrap();
         assert_eq!(world.journal.synced(), second);
         disk.restart();

@@ -43,7 +43,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// A leader that goes on behind what was found.
+    /// A leader that continues behind what was found.
     pub(super) fn after(recovery: &Recovery) -> Arc<Group> {
         let unproven = recovery.end.iter().flat_map(|end| &end.unproven).filter_map(|(_, commit)| commit.id()).max();
         let proven = recovery.files.iter().filter_map(|file| file.last).max();

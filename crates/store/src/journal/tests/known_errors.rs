@@ -32,7 +32,7 @@ fn header_only_in_page_cache(disk: &SimDisk) -> JournalPosition {
 }
 
 /// What a file's header says was synced was taken for proof; the header itself was not synced. So the copy was
-/// continued by the next file, and after a power cut it was gone.
+/// continued by the next file, and after a power cut it was lost.
 #[test]
 fn a_header_that_was_not_synced_proves_nothing() {
     in_both_layouts(|| {

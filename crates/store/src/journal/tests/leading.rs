@@ -77,7 +77,7 @@ fn the_next_commit_does_not_wait_for_the_sync_of_the_last() {
     assert_eq!(work(&world, now), Work::LookAtSync);
     world.writer.look_at_sync(now).unwrap();
     assert_eq!(world.journal.flushed(), first, "what came after the sync began is not synced");
-    // The next one has begun by itself.
+    // The next sync has begun without being asked for.
     syncer.sync_once();
     world.writer.look_at_sync(now).unwrap();
     assert_eq!((world.journal.synced(), &*group.flushed.lock()), (second, &vec![first, second]));

@@ -4,7 +4,7 @@ use super::*;
 use crate::Random;
 use crate::file::Faults;
 
-/// What a journal was told over all its lives, and what it has promised.
+/// What a journal was given over all its lives, and what it has promised.
 struct Model {
     /// All record batches since the start: where they end, what they say.
     history: Vec<Said>,
@@ -62,7 +62,7 @@ fn random_options(random: &mut Random) -> Options {
     }
 }
 
-/// One life: opens, checks what is there, does random things until the power goes, or until it ends by itself.
+/// One life: opens, checks what it finds, does random things until the power fails, or until it stops.
 fn live(disk: &SimDisk, options: &Options, model: &mut Model, random: &mut Random, seed: u64) {
     let contents = || ChunkWriter::new(model.budget.clone());
     let said = match replay(disk, model.from, &mut contents()) {
@@ -111,7 +111,7 @@ fn live(disk: &SimDisk, options: &Options, model: &mut Model, random: &mut Rando
     }
 }
 
-/// Whether the disk was told to fail like this.
+/// Whether the disk was set to fail like this.
 fn is_expected(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::StorageFull || error.to_string().contains("the disk failed")
 }

@@ -181,7 +181,7 @@ fn a_reader_does_not_find_what_was_cut_off() {
     assert_eq!(indexes(read(&mut EntryReader::new(), &world, 2, 9, u64::MAX)), Some(vec![2, 3, 4, 5]));
 }
 
-/// A reader far behind, beside a journal whose files are used again all the time: what it gets is right, or gone.
+/// A reader far behind, beside a journal whose files are used again all the time: it gets the right entries, or `None`.
 #[test]
 fn a_slow_reader_gets_what_was_written_or_learns_that_it_is_gone() {
     let (_, mut world) = world();

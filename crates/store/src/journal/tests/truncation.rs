@@ -1,4 +1,4 @@
-//! A journal that is cut off ends there or where it did, whenever the power goes, and goes on from there.
+//! A journal that is cut off ends there or where it did, whenever the power fails, and continues from there.
 
 use consensus::LogId;
 
@@ -167,8 +167,8 @@ fn what_was_cut_off_does_not_return() {
     }
 }
 
-/// A life after a truncation: entries are appended in a term of their own and files retired, until it is over or the power goes. Returns up
-/// to where a checkpoint has all, and what was promised.
+/// A life after a truncation: entries are appended in a term of their own and files retired, until it is over or the power fails. Returns
+/// up to where a checkpoint has all, and what was promised.
 fn live(
     disk: &SimDisk,
     random: &mut Random,
@@ -203,7 +203,7 @@ fn live(
     (retired_to, world.journal.flushed())
 }
 
-/// It is cut off, goes on, is cut off further back, and so on, with the power going and files used again.
+/// It is cut off, continues, is cut off further back, and so on, while the power fails and files are used again.
 #[test]
 fn a_journal_is_cut_off_many_times() {
     for seed in seeds(12, 400) {
@@ -233,7 +233,7 @@ fn a_journal_is_cut_off_many_times() {
             let before = from;
             let (retired_to, promised) = live(&disk, &mut random, (from, last, round + 100));
             from = retired_to;
-            // What only the page cache has then is lost if the power goes during the truncation.
+            // What only the page cache has then is lost if the power fails during the truncation.
             is_killed = random.percent(30);
             if is_killed {
                 disk.kill_process()
@@ -279,7 +279,7 @@ fn what_only_the_page_cache_has_is_kept_when_the_rest_is_cut_off() {
     }
 }
 
-/// Nothing in the file but its header says so.
+/// Only the file's header shows it.
 #[test]
 fn what_is_kept_of_the_last_commits_is_known_to_be_synced() {
     let disk = SimDisk::new(0);
@@ -300,8 +300,8 @@ fn what_is_kept_of_the_last_commits_is_known_to_be_synced() {
     assert!(matches!(entries(&disk, JournalPosition::START), Err(OpenError::Corrupt { .. })));
 }
 
-/// What was cut off had been synced, and says so. A file that has it is not used again: should its next header be torn, a start would miss
-/// what it had.
+/// What was cut off had been synced, and its file shows it. A file that has it is not used again: should its next header be torn, a start
+/// would miss what it had.
 #[test]
 fn a_file_that_was_cut_off_is_not_used_again() {
     let disk = SimDisk::new(0);

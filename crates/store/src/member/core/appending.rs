@@ -87,7 +87,7 @@ impl Core {
         records.map(|entry| self.tail.get(entry.id)).collect()
     }
 
-    /// The first entry that the journal, with these, does not have as the log does; `None`: it has what it has right, as far as it goes.
+    /// The first entry that the journal, with these, does not have as the log does; `None`: all that it has is as in the log.
     pub(crate) fn first_difference(&self, found: &[FoundEntry]) -> Option<FoundEntry> {
         let log = self.engine.log();
         let is_other =

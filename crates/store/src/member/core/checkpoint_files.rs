@@ -7,7 +7,7 @@
 //!     └──── begin_pull ─────┘             else is fetched
 //! ```
 //!
-//! What was fetched is *offered* to the engine, which begins with it when the leader says so; from then on it is to come into force in
+//! Fetched files are *offered* to the engine, which begins with them at the leader's request; from then on they are to come into force in
 //! place of all that is here. A checkpoint whose records this member has comes into force without any of this.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The journal of a member, as it goes from one owner to another.
+//! The journal of a member, as it passes from one owner to another.
 //!
 //! ```text
 //!              follow                  begin_opening               lead
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A follower's journal takes what the leader sends. A leader's has a store on it, which the owner of the member opens and drops: so one
-//! that does not lead any more is *lost* until its store is dropped. A closed journal is opened anew by `rebuild`, whatever closed it.
+//! that no longer leads is *lost* until its store is dropped. A closed journal is opened anew by `rebuild`, whatever closed it.
 
 use std::sync::Arc;
 
@@ -26,18 +26,18 @@ pub(crate) enum Slot {
     Opening,
     /// A store is open on it.
     Leading(Journal),
-    /// The store on it is to be dropped: this member does not lead any more.
+    /// The store on it is to be dropped: this member no longer leads.
     Lost,
 }
 
-/// A journal on which nothing will be written any more, and which does not know it yet.
+/// A journal on which nothing more will be written, and which does not know it yet.
 pub(crate) struct Ending {
     pub(crate) journal: Journal,
     /// Why; nothing if it is that this member does not lead.
     pub(crate) failure: Option<Arc<str>>,
 }
 
-/// The slot, and what its journal is to be told without the lock: who waits for it may do much.
+/// The slot, and the news for its journal, which is delivered without the lock: the tasks that it wakes may do much.
 pub(super) struct JournalSlot {
     slot: Slot,
     ending: Option<Ending>,
@@ -98,7 +98,7 @@ impl JournalSlot {
         (self.slot, self.is_commit_news) = (Slot::Leading(journal), true);
     }
 
-    /// This member does not lead any more: what has a store on it fails, in words that its owner understands.
+    /// This member no longer leads: a journal with a store on it fails, in words that its owner understands.
     pub(super) fn lose(&mut self) {
         match std::mem::replace(&mut self.slot, Slot::Closed) {
             Slot::Leading(journal) => {
@@ -116,7 +116,7 @@ impl JournalSlot {
         self.slot = Slot::Lost;
     }
 
-    /// The journal has to be opened anew: it has what the log does not have any more.
+    /// The journal has to be opened anew: it has what the log no longer has.
     pub(super) fn close(&mut self) {
         match self.slot {
             Slot::Following(_) => self.slot = Slot::Closed,
@@ -143,13 +143,13 @@ impl JournalSlot {
         self.is_commit_news = true;
     }
 
-    /// The journal that is to be told up to where it is committed, if that is news to it.
+    /// The journal to notify of how far it is committed, if that is news to it.
     pub(super) fn take_commit_news(&mut self) -> Option<Journal> {
         let journal = self.open()?.clone();
         std::mem::take(&mut self.is_commit_news).then_some(journal)
     }
 
-    /// The journal that is to be told that it has failed.
+    /// The journal to notify that it has failed.
     pub(super) fn take_ending(&mut self) -> Option<Ending> {
         self.ending.take()
     }
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// In a state, with what the journal was to be told on the way there taken.
+    /// In a state, with the news for the journal on the way there taken.
     fn in_state(state: &str) -> JournalSlot {
         let mut slot = JournalSlot::closed();
         if state != "closed" {
@@ -206,7 +206,7 @@ mod tests {
 
     const STATES: [&str; 5] = ["closed", "following", "opening", "leading", "lost"];
 
-    /// What becomes of each of [`STATES`], and in which of them a journal is told that it has ended.
+    /// What becomes of each of [`STATES`], and in which of them a journal is notified that it has ended.
     #[track_caller]
     fn check(act: fn(&mut JournalSlot), expected: [&str; 5], told: &[&str]) {
         for (state, expected) in STATES.into_iter().zip(expected) {

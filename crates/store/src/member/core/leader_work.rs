@@ -1,4 +1,4 @@
-//! What a leader has under way, beside its log. It is gone with the lead.
+//! What a leader has under way, beside its log. It is dropped with the lead.
 
 use consensus::{Refusal, Shipment};
 

@@ -1,11 +1,11 @@
-//! The engine and all that it is told and wants, under one lock: without threads, and without I/O.
+//! The engine, its input and what it wants, under one lock: without threads, and without I/O.
 //!
 //! What comes from outside is a call of [`Core`]: a tick, a message, a commit to propose, what the disk has done, what the owner wants.
 //! Each ends with `pump`, which does what the engine wants until it wants nothing more. What has to be done without the lock gathers in
 //! parts, and [`Core::take_effects`] says of what there is something: messages, jobs for the disk, a journal that has failed or has more
 //! committed.
 //!
-//! Its parts are `journal_slot` (who has the journal), `pending_writes` (what must last before it is acknowledged), `send_queue`,
+//! Its parts are `journal_slot` (which owner has the journal), `pending_writes` (what must last before it is acknowledged), `send_queue`,
 //! `checkpoint_files`, and `leader_work`.
 
 mod appending;
@@ -43,7 +43,7 @@ use crate::trace_points::{PROPOSE, RECEIVE};
 
 /// Commits that members may be sent from memory take so much; the last ones stay, even if all have them.
 const TAIL_LEN_MAX: u64 = 8 << 20;
-/// Below that it is not looked who has which.
+/// Below that the core does not check which member has which commits.
 const TAIL_LEN_MIN: u64 = 1 << 20;
 /// A leader writes at most so much that is not committed.
 pub(crate) const AHEAD_LEN_MAX: u64 = 16 << 20;
@@ -66,7 +66,7 @@ pub(crate) struct Core {
 
 /// What is to be done without the lock, after a call.
 pub(crate) struct Effects {
-    /// A journal to which nothing will be written any more.
+    /// A journal to which nothing more will be written.
     pub(crate) ending: Option<Ending>,
     /// A journal of which more is committed, and up to where.
     pub(crate) committed: Option<(Journal, JournalPosition)>,
@@ -286,7 +286,7 @@ impl Core {
                 .any(|peer| peer.member == member && peer.upto >= base.index && peer.has_caught_up(committed))
     }
 
-    /// Whether this member could hand over to that one: it need not be told much before. Nothing is appended meanwhile.
+    /// Whether this member could hand over to that one: it needs few entries before. Nothing is appended meanwhile.
     pub(crate) fn could_lead(&self, member: MemberId) -> bool {
         let committed = self.engine.status().committed;
         self.engine.peers().iter().any(|peer| peer.member == member && peer.has_caught_up(committed))
@@ -390,7 +390,7 @@ impl Core {
         }
     }
 
-    /// This member does not lead any more.
+    /// This member no longer leads.
     fn lose(&mut self) {
         self.leader_work = LeaderWork::default();
         self.sending.clear_to_read();
@@ -429,7 +429,7 @@ impl Core {
         self.writes.next_ballot()
     }
 
-    /// A ballot lasts: what came after it goes to the journal.
+    /// A ballot lasts: entries that came after it are handed to the journal.
     pub(crate) fn ballot_written(&mut self, number: BallotNumber) {
         self.writes.ballot_written(number);
         if self.failure.is_some() {
@@ -502,7 +502,7 @@ impl Core {
         self.journal.step_back();
     }
 
-    /// The journal has failed by itself: this member cannot promise anything any more.
+    /// The journal has failed: this member can no longer promise anything.
     pub(crate) fn journal_failed(&mut self) {
         if let Some(failed) = self.journal.open().and_then(Journal::failure) {
             self.fail(&failed.to_string());

@@ -1,4 +1,4 @@
-//! What is to last here before the engine is told that it does: a ballot, and entries behind it.
+//! What is to last here before the engine is notified that it does: a ballot, and entries behind it.
 //!
 //! The engine numbers what it wants written. A number is acknowledged when the last ballot that was wanted before it lasts, all its entries
 //! are on this disk, and so are those of the numbers before. What the journal says of positions counts only as far as what it has there is
@@ -19,7 +19,7 @@ pub(super) struct PendingWrites {
     writes: VecDeque<Write>,
     /// Everything before is on this disk.
     flushed: JournalPosition,
-    /// What the journal says of positions from here on is of entries that the log does not have any more.
+    /// What the journal says of positions from here on is of entries that the log no longer has.
     flush_limit: JournalPosition,
 }
 
@@ -81,7 +81,7 @@ impl PendingWrites {
         self.flush_limit = self.flush_limit.min(end);
     }
 
-    /// The log begins anew at a position: nothing that was to be written before matters any more.
+    /// The log begins anew at a position: what was to be written before no longer matters.
     pub(super) fn begin_at(&mut self, position: JournalPosition) {
         self.writes.clear();
         (self.flushed, self.flush_limit) = (position, position);

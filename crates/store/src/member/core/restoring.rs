@@ -47,7 +47,7 @@ impl Core {
         self.files.begin_pull()
     }
 
-    /// Files have been fetched, for the engine to begin with when the message comes that tells it to.
+    /// Files have been fetched, for the engine to begin with when the leader's message asks for that.
     pub(crate) fn offer(&mut self, files: Arc<Pulled>) {
         self.files.offer(files);
     }

@@ -20,7 +20,7 @@ pub(super) struct SendQueue {
     outbox: VecDeque<Outgoing>,
     /// Those that name commits which have to be read, and those behind them.
     to_read: VecDeque<Outgoing>,
-    /// To whom the one is that is being read for.
+    /// The receiver of the message whose commits are being read.
     reading_for: Option<MemberId>,
     is_silent: bool,
 }
@@ -50,7 +50,7 @@ impl SendQueue {
         Some(outgoing)
     }
 
-    /// What was read for has left, or never will. To whom it was.
+    /// The message whose commits were read has left, or never will. Returns its receiver.
     pub(super) fn end_reading(&mut self) -> Option<MemberId> {
         self.reading_for.take()
     }
@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    /// To whom messages leave now, in order.
+    /// Checks the receivers of the messages that leave now, in order.
     #[track_caller]
     fn check_sent(queue: &mut SendQueue, to: &[u64]) {
         let sent: Vec<_> = std::iter::from_fn(|| queue.next()).map(|outgoing| outgoing.message.to.get()).collect();

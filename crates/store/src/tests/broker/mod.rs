@@ -301,7 +301,7 @@ impl Broker {
         }
     }
 
-    /// What clients and the store's other threads might do just now. If the power goes, the caller will notice too.
+    /// What clients and the store's other threads might do just now. If the power fails, the caller will notice too.
     fn interfere_deeply(&self) {
         self.interfere();
         let dice = self.state.lock().random.below(100);

@@ -44,7 +44,8 @@ impl QueueOwner for Broker {
             assert!(matches!(error, ReadError::Io { .. }), "{error}");
         }
         if !loaded.lost.is_empty() {
-            // The power is cut: a queue that asks often enough is told that nothing can be read, and hears no more before the next start.
+            // The power is cut: a queue that asks often enough gets the error that nothing can be read, and hears no more before the next
+            // start.
             assert!(loaded.error.is_some(), "messages of queue {queue} are lost, and nothing failed");
             return;
         }

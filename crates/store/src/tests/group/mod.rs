@@ -1,7 +1,7 @@
 //! Three or more stores of one group under one seed: simulated disks, a simulated network, and clocks of different rates.
 //!
 //! Nodes lose power at any operation, or their process; disks hang; messages are lost, doubled and reordered; links are cut one way or
-//! both; leaders make checkpoints, hand over, and add members; followers fetch files, and what they fetch is gone before they have it.
+//! both; leaders make checkpoints, hand over, and add members; followers fetch files, and what they fetch is removed before they have it.
 //!
 //! Always: a leader has exactly what the leaders before had appended up to where its log ends, and everything that any of them called
 //! durable. Now and then: each directory, as a power cut would leave it, opens as an ordinary store and has what the log says up to there.

@@ -1,4 +1,5 @@
-//! What a follower has fetched may be gone when it is to come into force: it led meanwhile, and a start removes what nothing names.
+//! Files that a follower has fetched may have been removed when they are to come into force: it led meanwhile, and a start removes what
+//! nothing names.
 
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ impl Scene {
         self.group.collect();
     }
 
-    /// Steps until it is so.
+    /// Steps until `is_so` holds.
     fn step_until(&mut self, is_so: impl Fn(&Scene) -> bool) {
         let has_become = (0..3000).any(|_| {
             self.step();
@@ -100,7 +101,7 @@ fn scene() -> (Scene, usize, Pulled) {
     let follower = (leader + 1) % 3;
     let pulled = loop {
         for _ in 0..30 {
-            // What has to wait for the others says so.
+            // What has to wait for the others returns an error.
             let _ = broker.act();
             scene.step();
         }

@@ -42,7 +42,7 @@ impl World {
         }
     }
 
-    /// The leader adds a member that is none yet, or promotes one: it has to see for itself whether that one has caught up.
+    /// The leader adds a node that is no member yet, or promotes a member: it has to see for itself whether that one has caught up.
     fn change_members(&mut self) {
         let Some(leader) = self.leader() else { return };
         let is_hasty = self.group.random.percent(30);

@@ -248,7 +248,7 @@ impl World {
         }
         for _ in 0..act_count {
             if broker.act().is_err() {
-                break; // not committed yet, or its disk or its leadership is gone
+                break; // not committed yet, or its disk or its leadership is lost
             }
         }
         drop(broker);
@@ -266,7 +266,7 @@ impl World {
         }
     }
 
-    /// A member that begins to lead goes on from what its log has of the leaders before.
+    /// A member that begins to lead continues from what its log has of the leaders before.
     fn note_terms(&mut self) {
         for number in 0..self.group.nodes.len() {
             let Some(member) = &self.group.nodes[number].member else { continue };

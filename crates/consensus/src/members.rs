@@ -14,7 +14,7 @@ pub struct Members {
     pub learners: Vec<MemberId>,
     /// Who is still in `outgoing` and then becomes a learner.
     pub learners_next: Vec<MemberId>,
-    /// Whether the leader ends the change unasked; set exactly while one runs.
+    /// Whether the leader ends the change itself; set exactly while one runs.
     pub ends_by_itself: bool,
 }
 
@@ -108,7 +108,7 @@ impl MemberStep {
 }
 
 /// A change of members. One step takes effect at once when it is committed; several go through joint consensus, and the leader ends that
-/// unasked with a change of no steps.
+/// itself, with a change of no steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MemberChange {
     /// At most [`MEMBERS_MAX`].

@@ -13,7 +13,7 @@
 //!  8 restore           | base term u64, index u64 | members |
 //!  9 campaign now      nothing
 //!
-//!  members             | ends unasked u8 | four lists: voters, outgoing, learners, next learners |, each | count u8 | ids u64 |
+//!  members             | ends itself u8 | four lists: voters, outgoing, learners, next learners |, each | count u8 | ids u64 |
 //!  a change            | count u8 | count times: step u8, 1 voter, 2 learner, 3 removed | id u64 |
 //! ```
 //!

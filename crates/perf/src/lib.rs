@@ -4,7 +4,7 @@
 //!  perftest   PerfTest's command line            ─┐
 //!  workload   workload files (TOML), those that   ├─► plan ─► engine ─► results ─► report, output
 //!             ship with it, sweeps                ─┘
-//!  plan       what a run does, resolved: who publishes what to where, when; who consumes how
+//!  plan       what a run does, resolved: what is published to where, when; what is consumed how
 //!  engine     runs a plan: topology, publishers, consumers, clocks, recorders
 //!  agents     other machines that do parts of a run
 //!  watch      the broker's and the generator's own CPU, memory, disk and network

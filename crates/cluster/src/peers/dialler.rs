@@ -42,7 +42,7 @@ enum Kind {
 pub struct NameError {
     /// For the operator.
     pub sentence: String,
-    /// The node there does not want this one, which no further attempt changes.
+    /// The node there refuses this one, and would refuse each further attempt.
     pub is_final: bool,
     /// A node is at the address.
     pub is_reached: bool,

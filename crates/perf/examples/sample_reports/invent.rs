@@ -266,7 +266,7 @@ pub(crate) fn peak(slowness: f64) -> Results {
 
 fn swept(label: String, variables: &[(&str, f64)], capacity: f64, median_us: f64, seed: u64) -> Run {
     let load = Load { seconds: 20, rate: |_| 1e9, capacity, median_us, phases: &[], probes: false };
-    // As fast as it goes: what is published is what the broker takes.
+    // As fast as possible: what is published is what the broker takes.
     let load = Load { rate: |_| 30_000.0, capacity: load.capacity, ..load };
     let scale = capacity / 30_000.0;
     let mut run = Run { label, ..run(&Load { capacity: 36_000.0, ..load }, seed) };

@@ -30,7 +30,7 @@ pub(crate) const DEFAULT_PORT: u16 = 5699;
 const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pings before a run.
 const PING_COUNT: usize = 20;
-/// From when agents are told of the start to the start.
+/// The time from the agents' notice of the start to the start.
 const START_DELAY: Duration = Duration::from_secs(1);
 /// How long agents may take to say goodbye: longer than they give their threads.
 const GOODBYE: Duration = Duration::from_secs(25);
@@ -43,7 +43,7 @@ pub(crate) struct ConnectError {
     reason: String,
 }
 
-/// Agents that are ready to be told what to do.
+/// Agents that are ready for a command.
 #[derive(Debug)]
 pub(crate) struct AgentPool {
     members: Vec<GreetedAgent>,
@@ -168,7 +168,7 @@ async fn greet(address: &str, token: &str) -> Result<(TcpStream, u32, Comparison
     Ok((stream, processors, comparisons))
 }
 
-/// Agents as those who generate the load.
+/// Agents as generators of the load.
 #[derive(Debug)]
 pub(crate) struct Agents {
     members: Vec<Member>,

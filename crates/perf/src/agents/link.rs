@@ -1,5 +1,4 @@
-//! The coordinator's connection to one agent, as a task: passes on what is said, compares clocks, and sees when it is
-//! gone.
+//! The coordinator's connection to one agent, as a task: passes on what is said, compares clocks, and sees when it is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -145,7 +144,7 @@ impl Link {
                     [Role::Publisher, Role::Consumer].iter().filter_map(|role| self.working.get(role)).sum();
                 self.working.insert(Role::Other, self.started_count.saturating_sub(known));
             }
-            // A run that was given up does not listen any more.
+            // A run that was given up no longer listens.
             let _ = self.replies.send(message);
             return Ok(());
         };
@@ -170,7 +169,7 @@ impl Link {
         Ok(())
     }
 
-    /// Says what its tasks cannot say any more.
+    /// Reports what its tasks can no longer report.
     fn lose(self, reason: &str) {
         tell(&self.incidents, Incident::AgentLost(format!("the agent {} was lost: {reason}", self.name)));
         for publisher in self.publishers {

@@ -40,7 +40,7 @@ pub(crate) struct CoordinatorHello {
 /// What the agent says to that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Welcome {
-    /// It does what it is told from here on, and proves that it knows the token, too. Its part of the load has so many
+    /// It obeys from here on, and proves that it knows the token, too. Its part of the load has so many
     /// processors.
     Welcome { proof: String, processors: u32 },
     /// It does not.
@@ -81,13 +81,13 @@ pub(crate) enum FromAgent {
     Prepared { threads: u32 },
     /// So many tasks were started: each will say that it is ready, and that it is done.
     Started { tasks: u32 },
-    /// What it was told cannot be done.
+    /// Its order cannot be carried out.
     Failed { reason: String },
     /// What a task says.
     Told(Incident),
     /// What each thread has measured, and what the process has used.
     Collected { threads: Vec<Option<WireInterval>>, usage: Usage },
-    /// The threads are gone.
+    /// The threads have ended.
     Left,
 }
 

@@ -14,10 +14,10 @@
 //! ```
 //!
 //!  clocks         whose clock is ahead, and how well that is known
-//!  token          who may command an agent
+//!  token          proof of the right to command an agent
 //!  wire           messages as bytes
 //!  message        what they say
-//!  order          the command as an agent is told it
+//!  order          the command as an agent receives it
 //!  wire_interval  what a thread has measured in an interval, as it is sent
 //!  agent_pool     the coordinator's side
 //!  link           the coordinator's connection to one agent

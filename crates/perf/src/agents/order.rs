@@ -1,4 +1,4 @@
-//! The command as an agent is told it: its words, and what the words meant on the coordinator, so that they mean the same
+//! The command as an agent receives it: its words, and what the words meant on the coordinator, so that they mean the same
 //! on the agent. Files are sent with it; none has to be there.
 
 use std::cell::RefCell;

@@ -24,11 +24,11 @@ use crate::engine::workers::{Reports, Workers as _};
 use crate::engine::{RunError, Settings, Target};
 use crate::plan::Plan;
 
-/// How long a stranger may take to say who he is.
+/// How long a stranger may take to identify itself.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Before it is tried again to take connections.
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
-/// A sleep of the runtime is as exact as a millisecond. Tasks are told the start so much before it: their own timers are exact.
+/// A sleep of the runtime is as exact as a millisecond. Tasks are notified of the start so much before it: their own timers are exact.
 const START_AHEAD: Duration = Duration::from_millis(3);
 
 /// The coordinator's clock less this machine's. There is one coordinator at a time.
@@ -51,7 +51,7 @@ pub(crate) enum ServeError {
     /// It is not to be served.
     #[error("refused: {0}")]
     Refused(String),
-    /// It is gone.
+    /// Its connection is lost.
     #[error("the coordinator is lost: {0}")]
     Gone(#[from] WireError),
     /// Nothing came from it, though it says something every second.
@@ -75,7 +75,7 @@ pub(crate) struct Agent<'a> {
     pub(crate) token: String,
     /// Understands commands; the clock is the coordinator's.
     pub(crate) read: &'a dyn Fn(Order, &'static Ahead) -> Reading,
-    /// Is told what goes on.
+    /// Is called with each thing that happens, in words.
     pub(crate) say: &'a dyn Fn(&str),
 }
 
@@ -107,7 +107,7 @@ impl Agent<'_> {
             match self.listener.accept().await {
                 Ok((stream, peer)) if stream.set_nodelay(true).is_ok() => return (stream, peer),
                 Ok(_) => {}
-                // No file is left, or the peer is gone already.
+                // No file is left, or the peer has disconnected already.
                 Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
             }
         }
@@ -216,7 +216,7 @@ struct Duty<'a> {
 }
 
 impl Duty<'_> {
-    /// Does a job until the coordinator has had enough, or is gone. No load is left behind.
+    /// Does a job until the coordinator ends it, or is lost. No load is left behind.
     async fn perform(job: &Job, share: LoadShare, line: &mut Line) -> Result<(), ServeError> {
         let declarations = Declarations::new(&job.plan).map_err(RunError::from)?;
         let declarations = Arc::new(declarations);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// The longest message before it is known who sends it.
+/// The longest message before its sender is known.
 pub(crate) const GREETING_LEN_MAX: u32 = 64 * 1024;
 /// The longest message: a command with its files, or an interval of a great many publishers.
 pub(crate) const MESSAGE_LEN_MAX: u32 = 256 * 1024 * 1024;
@@ -19,7 +19,7 @@ pub(crate) enum WireError {
     /// The other side has closed the connection, between two messages.
     #[error("the connection was closed")]
     Closed,
-    /// The connection is of no use any more.
+    /// The connection is no longer of use.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A message is longer than messages are.

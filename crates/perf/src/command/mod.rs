@@ -136,7 +136,7 @@ fn ignoring_closed(written: io::Result<()>) -> io::Result<()> {
 }
 
 /// Writes a line to standard error, without passwords: it may be about a URL that the user has mistyped. When standard error
-/// is not read any more, the line is dropped.
+/// is no longer read, the line is dropped.
 pub(crate) fn complain(line: &str) {
     let _ = put_to(io::stderr().lock(), &format!("{}\n", without_passwords(line)));
 }

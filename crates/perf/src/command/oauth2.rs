@@ -46,7 +46,7 @@ pub(crate) async fn tokens(url: HttpUrl, settings: &Oauth2Settings) -> Result<wa
     tokio::spawn(async move {
         while !sender.is_closed() {
             tokio::time::sleep(wait).await;
-            // Those who hold the old one go on as long as it is good.
+            // Connections with the old token go on as long as it is valid.
             wait = match fetch(&url, &form).await {
                 Ok(token) => {
                     let wait = token.replaced_after();

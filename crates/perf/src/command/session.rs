@@ -203,7 +203,7 @@ impl Session {
         let result = engine::run(plan, &reach.target, &mut settings, agents, &mut show, interrupt.clone()).await;
         let Show { outputs, dashboard, broker, mut warnings, .. } = show;
         if let Some(dashboard) = dashboard {
-            // A terminal that is gone does not need the last picture.
+            // A closed terminal does not need the last picture.
             let _ = dashboard.close();
         }
         results.broker = broker.or(results.broker.take());
@@ -284,7 +284,7 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(format!("{stem}-{}{extension}", number + 1))
 }
 
-/// Shows how a run goes.
+/// Shows a run's progress.
 struct Show<'a> {
     plan: &'a Plan,
     outputs: Outputs,

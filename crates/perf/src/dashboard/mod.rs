@@ -1,10 +1,10 @@
-//! A run as it goes, on a dozen lines of a terminal that stay where they are.
+//! A run's progress, on a dozen lines of a terminal that stay where they are.
 //!
 //! ```text
 //!  history   what is remembered of the samples so far
 //!  view      a picture of it, for whatever width there is
 //!  line      one line of the picture
-//!  terminal  where the picture goes
+//!  terminal  where the picture is drawn
 //! ```
 //!
 //! Nothing is taken from the terminal that would have to be given back: no other screen, no raw mode, and the cursor stays
@@ -50,7 +50,7 @@ impl Outline {
     }
 }
 
-/// Latencies since the start, which cannot be told from those of the intervals.
+/// Latencies since the start, which cannot be computed from those of the intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overall {
     /// From when a message was due until a consumer had it.

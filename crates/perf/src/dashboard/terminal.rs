@@ -1,4 +1,4 @@
-//! Where the picture goes: the lines above the cursor, written over at every draw.
+//! Where the picture is drawn: the lines above the cursor, written over at every draw.
 //!
 //! ```text
 //!  up, to the picture's first line         ESC [ n A
@@ -25,7 +25,7 @@ const USUAL_SIZE: (u16, u16) = (80, 24);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Standard output goes elsewhere.
+    /// Standard output is redirected.
     #[error("standard output is not a terminal")]
     NotATerminal,
     /// The terminal is too simple: its cursor cannot be moved.

@@ -17,7 +17,7 @@ use crate::plan::{Churn, ChurnKind, Random};
 
 const CHANNEL: u16 = 1;
 
-/// One of those who make and remove.
+/// A task that makes and removes.
 #[derive(Clone, Debug)]
 pub(crate) struct ChurnTask {
     pub(crate) churn: Arc<Churn>,

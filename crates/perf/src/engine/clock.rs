@@ -15,7 +15,7 @@ pub(crate) fn now_ns() -> u64 {
 }
 
 /// How far another machine's clock is ahead of this one's: their time less ours. Clocks drift, so it changes, rarely;
-/// everybody who needs it looks at the same place.
+/// all its readers look at the same place.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead(AtomicI64);
 
@@ -39,7 +39,7 @@ impl Ahead {
     }
 }
 
-/// Where it is, is who it is.
+/// Its address is its identity.
 impl PartialEq for Ahead {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)

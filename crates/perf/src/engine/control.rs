@@ -1,10 +1,10 @@
-//! How a run goes: from connecting to the end, for all tasks on all threads.
+//! A run's stages: from connecting to the end, for all tasks on all threads.
 
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 
-/// Where a run is. It only ever goes forward.
+/// Where a run is. It only ever moves forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
     /// Everybody connects and gets ready.
@@ -15,7 +15,7 @@ pub(crate) enum Stage {
         /// The run's start.
         start: u64,
     },
-    /// Publishers have stopped; consumers take what is there.
+    /// Publishers have stopped; consumers take what is left.
     Draining,
     /// All close their connections.
     Ended,
@@ -46,7 +46,7 @@ impl Conductor {
     }
 }
 
-/// Tells tasks how the run goes.
+/// Notifies tasks of the run's stage.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     stage: watch::Receiver<Stage>,
@@ -71,7 +71,7 @@ impl Control {
 
     /// Waits for the start. `None`: the run is over before it began.
     pub(crate) async fn started(&mut self) -> Option<u64> {
-        // That the conductor is gone is the end, here and below.
+        // A dropped conductor means the end, here and below.
         let _ = self.stage.wait_for(|stage| *stage > Stage::Preparing).await;
         self.start()
     }

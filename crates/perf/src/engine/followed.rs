@@ -1,8 +1,8 @@
-//! Whether lost and duplicate messages can be told.
+//! Whether lost and duplicate messages can be detected.
 
 use crate::plan::{BindingKeys, Consumers, Exchange, Plan, Processing, Queues, Routing, Settle, Value};
 
-/// Whether each message goes to one queue at most, from which alone it comes back to us: then what is missing is lost,
+/// Whether each message reaches one queue at most, from which alone it comes back to us: then what is missing is lost,
 /// and what comes twice is a duplicate.
 pub(crate) fn followed(plan: &Plan) -> Result<(), &'static str> {
     if plan.users.iter().any(|users| users.script.moves_messages()) {
@@ -26,7 +26,7 @@ pub(crate) fn followed(plan: &Plan) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether messages say in `cluster-id` who published them: not if that is a property that the user has set.
+/// Whether messages name their publisher in `cluster-id`: not if that is a property that the user has set.
 pub(crate) fn says_whose_it_is(plan: &Plan) -> bool {
     plan.publishers.iter().all(|group| group.properties.cluster_id.is_none())
 }

@@ -42,7 +42,7 @@ pub(crate) enum Role {
     Other,
 }
 
-/// What a task tells the run.
+/// What a task reports to the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Incident {
     /// It is connected, and waits for the start.
@@ -59,14 +59,14 @@ pub(crate) enum Incident {
     Warning(String),
     /// A publisher has ended.
     PublisherEnded(PublisherEnd),
-    /// An agent is gone, and with it its part of the load: the others go on.
+    /// An agent is lost, and with it its part of the load: the others go on.
     AgentLost(String),
 }
 
 /// Where tasks tell it.
 pub(crate) type Incidents = tokio::sync::mpsc::UnboundedSender<Incident>;
 
-/// Tells something; a run that is over does not listen any more.
+/// Reports something; a run that is over no longer listens.
 pub(crate) fn tell(incidents: &Incidents, incident: Incident) {
     let _ = incidents.send(incident);
 }

@@ -1,9 +1,8 @@
 //! Which part of a run is done by one of several machines.
 //!
 //! Connections are dealt out like cards: the plan's consumers, then its publishers, then what churns and what is asked for, one after the
-//! other
-//! to each machine in turn. So the connections of every group are spread evenly, and so are many groups of one. Nothing
-//! is renumbered: who publishes what when does not depend on how many machines there are.
+//! other to each machine in turn. So the connections of every group are spread evenly, and so are many groups of one. Nothing is
+//! renumbered: which publisher publishes what when does not depend on how many machines there are.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +42,7 @@ pub(crate) struct Assignment {
     pub(crate) publishers: Vec<Member>,
     /// Workers of churn.
     pub(crate) churns: Vec<Member>,
-    /// Probes: their places in the plan, and which of those who ask.
+    /// Probes: their places in the plan, and which of their askers.
     pub(crate) probes: Vec<(usize, u32)>,
     /// How many idle connections.
     pub(crate) idle_connections: u32,

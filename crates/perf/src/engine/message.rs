@@ -21,7 +21,7 @@ pub(crate) struct Messages {
     routes: Vec<Route>,
     choice: Choice,
     body: Body,
-    /// Whether the property that tells publishers apart is free.
+    /// Whether the property that identifies publishers is free.
     is_told_apart: bool,
     properties: plan::Properties,
     headers: Option<TableBuf>,

@@ -17,10 +17,10 @@
 //!  probes          questions to the management API
 //!  message, stamp  what is published, and what it says of itself
 //!  recorder, seen  what is measured on a thread, and whose messages came
-//!  followed        whether lost messages can be told from others
+//!  followed        whether lost messages can be detected
 //!  measured        what the run has come to
 //!  environment     what a run needs at the broker
-//!  observer        what follows a run while it goes
+//!  observer        what follows a run in progress
 //!  run             all of it together; settings, run_error: how it is done, and why there is none
 //! ```
 

@@ -1,11 +1,11 @@
-//! What follows a run while it goes, and may end it.
+//! What follows a run in progress, and may end it.
 
 use tokio::sync::watch;
 
 use crate::dashboard::Overall;
 use crate::results::{Broker, Counts, Sample};
 
-/// What is told how a run goes: the terminal, files, metrics. All is called from one task.
+/// A receiver of a run's progress: the terminal, files, metrics. All is called from one task.
 pub(crate) trait Observer {
     /// The broker is there; this is what it says of itself.
     fn connected(&mut self, broker: &Broker);

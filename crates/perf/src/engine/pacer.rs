@@ -35,7 +35,7 @@ pub(crate) struct Pacer {
 
 #[derive(Debug, Default)]
 struct WaitingTask {
-    /// By time, and by who waits.
+    /// By time, and by the waiter's id.
     wakers: BTreeMap<(u64, u64), Waker>,
     last_id: u64,
     armed: Option<u64>,
@@ -132,7 +132,7 @@ impl Timer {
         poll_fn(|cx| self.poll_until(cx, at)).await;
     }
 
-    /// Waits for nothing any more.
+    /// Stops waiting.
     pub(crate) fn forget(&mut self) {
         if let Some(at) = self.at.take() {
             self.pacer.waiting.borrow_mut().wakers.remove(&(at, self.id));

@@ -13,7 +13,7 @@ use http_client::HttpUrl;
 /// An answer that takes longer is none.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// One who asks a question.
+/// A task that asks a question.
 #[derive(Clone, Debug)]
 pub(crate) struct ProbeTask {
     pub(crate) probe: Probe,

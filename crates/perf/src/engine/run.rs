@@ -99,7 +99,7 @@ async fn load(
     workers.drain();
     let is_drained = measured.drain(&mut workers, &mut reports, &mut interrupt).await;
     measured.look_for_rest(environment, is_drained).await;
-    // Not after the end: what a consumer who leaves has not acked would be seen again by those who leave later.
+    // Not after the end: what a leaving consumer has not acked would reach consumers that leave later.
     measured.collect_late(&mut workers).await;
     workers.end();
     measured.wait_for_ends(&mut reports).await;
@@ -111,7 +111,7 @@ async fn load(
     Ok(measured.into_run(stopped_at))
 }
 
-/// Waits until so many are ready. What is said besides goes to `early`: a consumer may be done before the start.
+/// Waits until so many are ready. Other reports are put into `early`: a consumer may be done before the start.
 async fn wait_until_ready(
     count: usize,
     reports: &mut Reports,

@@ -59,7 +59,7 @@ pub(crate) enum WakeReason {
     Socket,
     /// It is time.
     Time,
-    /// The run has gone on.
+    /// The run has moved to another stage.
     Stage(Stage),
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Settings {
     pub broker: Option<Processes>,
     /// Where paths that users and probes ask for are below, if anywhere.
     pub management: Option<HttpUrl>,
-    /// Whom to trust at whole `https://` URLs that users ask for, if not whom the system does.
+    /// Which certificates to trust at whole `https://` URLs that users ask for, if not the system's.
     pub https: Option<ClientTls>,
     /// What the management API says, if it is watched.
     pub watched: Option<Management>,

@@ -11,7 +11,7 @@ use super::clock::now_ns;
 use super::worker::Local;
 use crate::plan::Random;
 
-/// Which of several addresses a connection goes to.
+/// Which of several addresses a connection uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Allocation {
     /// Any.
@@ -35,7 +35,7 @@ pub(crate) enum Recovery {
 pub(crate) struct Target {
     /// Where it is; several for a cluster.
     pub uris: Vec<Uri>,
-    /// Which of them a connection goes to.
+    /// Which of them a connection uses.
     pub allocation: Allocation,
     /// How connections are opened.
     pub options: ConnectOptions,

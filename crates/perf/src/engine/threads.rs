@@ -215,7 +215,7 @@ impl Workers for Threads<'_> {
                 unit: self.unit,
                 seed: self.plan.seed,
                 first_index: number * group.channels,
-                // Numbers of publishers cannot be told from what a user has put in their place.
+                // Numbers of publishers cannot be distinguished from what a user has put in their place.
                 publisher_count: if says_whose_it_is(self.plan) { self.plan.publisher_count() } else { 0 },
                 name: format!("{}-{}-{number}", self.plan.name, group.name),
             };

@@ -89,11 +89,11 @@ impl Worker {
 
     /// Runs a task on the thread.
     pub(crate) fn spawn<F: Future<Output = ()> + 'static>(&self, task: impl FnOnce(Local) -> F + Send + 'static) {
-        // A thread that is gone has said why in its result, which is looked at when it is joined.
+        // A thread that has ended has put the reason into its result, which is looked at when it is joined.
         let _ = self.jobs.send(Job::Spawn(Box::new(|local| Box::pin(task(local)))));
     }
 
-    /// Takes what the thread has measured; `None` if it is gone.
+    /// Takes what the thread has measured; `None` if it has ended.
     pub(crate) async fn collect(&self) -> Option<CollectedInterval> {
         let (sender, receiver) = oneshot::channel();
         self.jobs.send(Job::Collect(sender)).ok()?;

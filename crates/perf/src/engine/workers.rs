@@ -22,7 +22,7 @@ pub(crate) trait Workers {
     fn thread_count(&self) -> usize;
     /// Lets all begin at the same time. Returns it; it may be still to come.
     fn start(&mut self) -> u64;
-    /// Takes what each thread has measured; `None` for one that is gone. Always as many as there are threads.
+    /// Takes what each thread has measured; `None` for one that has ended. Always as many as there are threads.
     async fn collect(&mut self) -> Vec<Option<CollectedInterval>>;
     /// What the generator has used of its machines between the last two collections.
     fn usage(&mut self) -> Usage;
@@ -30,6 +30,6 @@ pub(crate) trait Workers {
     fn drain(&mut self);
     /// All are to close their connections.
     fn end(&mut self);
-    /// Waits until they are gone.
+    /// Waits until they have ended.
     async fn join(self) -> Result<(), RunError>;
 }

@@ -20,7 +20,7 @@ const WAITING_COUNT_MAX: usize = 600;
 const POST_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last posts may take when the run is over.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Where a URL without a path goes.
+/// The path for a URL without one.
 const PATH: &str = "/write?db=perftest";
 
 /// Why a URL cannot be posted to.
@@ -64,7 +64,7 @@ impl InfluxSender {
         Ok((InfluxOutput { lines, sender, warning: Arc::clone(&warning) }, InfluxSender { task, warning }))
     }
 
-    /// Waits until what was handed over is posted, but not for ever. The output has to be gone. Returns what went wrong
+    /// Waits until what was handed over is posted, but not for ever. The output has to be dropped before. Returns what went wrong
     /// since the last call.
     pub(crate) async fn close(mut self) -> Option<String> {
         if tokio::time::timeout(CLOSE_TIMEOUT, &mut self.task).await.is_err() {
@@ -108,7 +108,7 @@ impl Warning {
     }
 }
 
-/// What came while one post was on its way goes out with the next one.
+/// What came while one post was on its way is sent with the next one.
 async fn post_all(target: HttpUrl, mut receiver: mpsc::Receiver<String>, warning: Arc<Warning>) {
     let mut batch = Vec::new();
     while receiver.recv_many(&mut batch, WAITING_COUNT_MAX).await > 0 {

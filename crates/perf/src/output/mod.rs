@@ -1,4 +1,4 @@
-//! What is shown, written and served while a run goes on.
+//! What is shown, written and served during a run.
 //!
 //! ```text
 //!               ┌─► console         PerfTest's lines, `--metrics-format` default or compact
@@ -10,7 +10,7 @@
 //!
 //! [`Outputs::open`] opens what the options ask for.
 //!
-//! Formatting does no I/O; what writes is a thin shell around it. An output that cannot write any more keeps quiet and says so
+//! Formatting does no I/O; what writes is a thin shell around it. An output that can no longer write keeps quiet and reports it
 //! once, in [`RunOutput::take_warning`](run_output::RunOutput::take_warning): no output is worth ending a run for.
 //!
 //! Lines look as PerfTest 2.22.1 writes them, letter for letter; the tests have lines that it wrote.

@@ -20,7 +20,7 @@ pub(super) fn time(seconds: f64) -> String {
     format!("{seconds:.3}")
 }
 
-/// Rounds as Java's formatter does: half goes up, where Rust's goes to the even digit.
+/// Rounds as Java's formatter does: half is rounded up, where Rust's rounds to the even digit.
 fn half_up(number: f64, factor: f64) -> f64 {
     (number * factor).round() / factor
 }

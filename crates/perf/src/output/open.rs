@@ -141,7 +141,7 @@ fn serve(path: &str, port: u16, metrics: SharedPrometheus, addresses: &[IpAddr])
     for address in addresses {
         match MetricsServer::start(SocketAddr::new(*address, port), path, metrics.clone()) {
             Ok(server) => return Ok(server),
-            // Taken is taken, and not to be told apart from the other family's port.
+            // The port is taken; in which address family cannot be known.
             Err(taken) if taken.kind() == io::ErrorKind::AddrInUse => {
                 error = taken;
                 break;

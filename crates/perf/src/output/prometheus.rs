@@ -221,7 +221,7 @@ impl ExpectedRates {
         }
     }
 
-    /// `None` if any publisher goes as fast as it can.
+    /// `None` if any publisher publishes as fast as it can.
     fn published_at(&self, second: f64) -> Option<f64> {
         let rates: Option<Vec<f64>> =
             self.published.iter().map(|(schedule, count)| rate_at(schedule, second).map(|rate| rate * count)).collect();

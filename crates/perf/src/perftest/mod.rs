@@ -7,7 +7,7 @@
 //! ```
 //!
 //! What PerfTest does was found out by running version 2.22.1 against RabbitMQ 4; the tests in `tests.rs` say what that
-//! was. Nothing here reads files, the environment or a clock by itself: they are passed in.
+//! was. Nothing here reads files, the environment or a clock: they are passed in.
 //!
 //! Different on purpose: the command line counts before the environment; an unknown option, and a value that makes no
 //! sense, end with [`EXIT_CODE_USAGE`], where PerfTest prints its options and ends with 0 for the former; publishing to

@@ -129,7 +129,7 @@ pub struct Topology {
     pub routing_key: Option<String>,
     /// Whether queues are left unbound.
     pub skips_bindings: bool,
-    /// Whether what is there already is taken as it is.
+    /// Whether existing exchanges and queues are used as they are.
     pub is_predeclared: bool,
     /// Whether queues go with their last consumer.
     pub is_auto_delete: bool,
@@ -159,7 +159,7 @@ pub struct Producers {
     pub count: u32,
     /// Channels of each.
     pub channels: u32,
-    /// Messages a second, for each channel; `None`: as fast as it goes.
+    /// Messages a second, for each channel; `None`: as fast as possible.
     pub rate: Option<f64>,
     /// Rates that go round; count before `rate`.
     pub variable_rate: Vec<(u32, Duration)>,
@@ -226,7 +226,7 @@ pub struct Consumers {
     pub ack_every: u32,
     /// Whether deliveries are nacked.
     pub is_nack: bool,
-    /// Whether what is nacked goes back.
+    /// Whether nacked messages are requeued.
     pub is_requeue: bool,
     /// Acks in a transaction; 0 is no transactions.
     pub tx_size: u32,

@@ -187,7 +187,7 @@ impl Options {
     }
 }
 
-/// What is declared, and who uses what of it.
+/// What is declared, and which clients use what of it.
 struct Topology {
     exchanges: Vec<Exchange>,
     queues: Vec<Queues>,

@@ -22,7 +22,7 @@ pub fn without_secrets(words: &[String]) -> Vec<String> {
     without_options(words, &SECRETS).iter().map(|word| without_passwords(word)).collect()
 }
 
-/// A workload's text without the passwords of URLs in it. No URL goes on after a space, a quotation mark or the line's
+/// A workload's text without the passwords of URLs in it. No URL continues after a space, a quotation mark or the line's
 /// end: an `@` further on is not about it.
 #[must_use]
 pub fn without_secret_urls(text: &str) -> String {
@@ -30,7 +30,7 @@ pub fn without_secret_urls(text: &str) -> String {
     parts.map(without_passwords).collect()
 }
 
-/// The words of a command as agents are told it: all but the token, which they know already.
+/// The words of a command as agents receive it: all but the token, which they know already.
 pub(crate) fn without_agent_token(words: &[String]) -> Vec<String> {
     without_options(words, &[AGENT_TOKEN])
 }

@@ -45,7 +45,7 @@ pub enum Takes {
 pub enum Treatment {
     /// It does what it does in PerfTest, or what the help says.
     Effective,
-    /// It is accepted, and changes nothing. Why that is so, as the end of a sentence.
+    /// It is accepted, and changes nothing. The reason, as the end of a sentence.
     NoEffect(&'static str),
 }
 

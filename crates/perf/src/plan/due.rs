@@ -2,7 +2,7 @@
 //!
 //! A message is due when the integral of the rate over time has grown by one since the message before it. The time is
 //! worked out from the start of its segment, not from the message before: nothing adds up over days but one rounding at
-//! each segment's end, in the integral. What is left there of the way to the next message goes over into the segments
+//! each segment's end, in the integral. What is left there of the way to the next message is carried over into the segments
 //! that follow: changing the rate neither gains nor loses a message. Poisson segments have a way of their own, with
 //! random gaps, which they hand on among themselves in the same manner.
 //!
@@ -21,7 +21,7 @@ const ROUNDING: f64 = 1e-9;
 pub enum Next {
     /// At this time.
     At(u64),
-    /// As soon as it can be sent, until this time ([`Due::leave_unlimited`] then goes on), or to the end of the run.
+    /// As soon as it can be sent, until this time ([`Due::leave_unlimited`] then continues), or to the end of the run.
     NowUntil(Option<u64>),
     /// Not at all: the schedule is over.
     Never,

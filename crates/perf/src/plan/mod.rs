@@ -113,7 +113,7 @@ pub struct Exchange {
     pub kind: String,
     /// Whether it lives through a restart.
     pub durable: bool,
-    /// Whether it goes with its last binding.
+    /// Whether it is deleted with its last binding.
     pub auto_delete: bool,
     /// Optional arguments.
     pub arguments: Arguments,
@@ -215,7 +215,7 @@ pub struct Publishers {
 pub enum Routing {
     /// Publisher `i` always uses key `i` modulo the number of keys.
     PerPublisher(Vec<String>),
-    /// Each publisher goes through the keys in turn, beginning at another one.
+    /// Each publisher uses the keys in turn, beginning at another one.
     InTurn(Vec<String>),
     /// Any of the keys, for each message.
     Random(Vec<String>),
@@ -228,7 +228,7 @@ pub enum Routing {
 pub enum Body {
     /// Sequence number and time in the first 12 bytes, as PerfTest has them, and zeros up to the size.
     Stamped(Sizes),
-    /// These, in turn, as they are. The time goes into the header `timestamp`, as PerfTest does.
+    /// These, in turn, as they are. The time is put into the header `timestamp`, as PerfTest does.
     Given(Vec<Vec<u8>>),
 }
 
@@ -354,17 +354,17 @@ pub enum Processing {
 pub struct Churn {
     /// As shown in reports.
     pub name: String,
-    /// What comes and goes.
+    /// What is opened and closed, or made and removed.
     pub kind: ChurnKind,
     /// How many do this at the same time.
     pub workers: u32,
-    /// How often a second, all of them together; `None`: as fast as it goes.
+    /// How often a second, all of them together; `None`: as fast as possible.
     pub rate: Option<f64>,
     /// How long each thing lives, in seconds.
     pub lifetime: Distribution,
 }
 
-/// What comes and goes.
+/// What is opened and closed, or made and removed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChurnKind {
     /// Connections, each opened and closed.
@@ -394,9 +394,9 @@ pub struct Probe {
     pub path: String,
     /// Time from one request to the next. A late answer delays none: those that are due wait for it, and that counts.
     pub every: Duration,
-    /// How many ask for it, each by itself.
+    /// How many tasks ask for it, each on its own.
     pub count: u32,
-    /// Who asks, if not whom the management URL names.
+    /// The user to ask as, if not the management URL's.
     pub user: Option<ProbeUser>,
 }
 

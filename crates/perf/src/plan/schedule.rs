@@ -5,7 +5,7 @@ use std::time::Duration;
 /// A rate, over one stretch of time, for one publisher.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
-    /// As fast as it goes. A message is due when it can be sent.
+    /// As fast as possible. A message is due when it can be sent.
     Unlimited,
     /// So many a second, evenly. 0 is a pause.
     Fixed(f64),

@@ -45,9 +45,9 @@ pub enum Step {
         name: Template,
         /// Whether it lives through a restart.
         durable: bool,
-        /// Whether it goes with the connection.
+        /// Whether it is deleted with the connection.
         exclusive: bool,
-        /// Whether it goes with its last consumer.
+        /// Whether it is deleted with its last consumer.
         auto_delete: bool,
         /// Optional arguments.
         arguments: Arguments,

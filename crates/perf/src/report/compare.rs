@@ -1,7 +1,7 @@
-//! Several results beside each other. The first is the base; of the others it is told how many times the base they are.
+//! Several results beside each other. The first is the base; for the others the report shows how many times the base they are.
 //!
 //! Runs of a sweep are matched by their variables, others by their label; results with a single run each are compared
-//! whatever the runs are called. What only some have is told, and not compared.
+//! whatever the runs are called. What only some have is shown, and not compared.
 
 use std::collections::BTreeSet;
 use std::io;

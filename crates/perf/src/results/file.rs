@@ -25,7 +25,7 @@ pub enum LoadError {
     NotResults {
         /// The file.
         path: PathBuf,
-        /// How it can be told.
+        /// How that was recognised.
         why: String,
     },
     /// A later version has written it.
@@ -83,7 +83,7 @@ pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
     let new = beside(path)?;
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-        // A device or a pipe would be gone: a file would be in its place.
+        // A device or a pipe would be lost: a file would be in its place.
         Ok(there) if !there.is_file() => {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
@@ -123,7 +123,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A directory that goes when it is dropped.
+    /// A directory that is removed on drop.
     struct Directory(PathBuf);
 
     impl Directory {

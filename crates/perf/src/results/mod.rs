@@ -79,7 +79,7 @@ pub struct Broker {
     pub product: String,
     /// The server property `version`.
     pub version: String,
-    /// The server property `product_name` with `product_version`, if it has them: Warren says who it is there.
+    /// The server property `product_name` with `product_version`, if it has them: Warren names itself there.
     pub variant: Option<String>,
     /// The server property `platform`.
     pub platform: String,

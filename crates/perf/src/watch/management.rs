@@ -40,7 +40,7 @@ impl Management {
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
-                // What was known is not known any more when there is no answer.
+                // Without an answer, what was known no longer holds.
                 let answer = ask(&url).await.ok();
                 *shared.lock().unwrap_or_else(PoisonError::into_inner) = answer;
             }

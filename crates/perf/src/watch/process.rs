@@ -46,7 +46,7 @@ impl Processes {
         Processes { pids, last, disks, disks_written }
     }
 
-    /// What was used since the last time; memory is what is in use now. A process that is gone has used nothing.
+    /// What was used since the last time; memory is what is in use now. A process that has ended has used nothing.
     pub(crate) fn sample(&mut self) -> Usage {
         let now = totals(&self.pids);
         let last = std::mem::replace(&mut self.last, now);

@@ -110,7 +110,7 @@ impl<'a> Course<'a> {
         if !is_mentioned {
             let field = rate.unwrap_or(Field::new("rate", &unlimited));
             let pace = UnplacedRate::read(&field)?.times(factor);
-            // One round is enough of what goes round: spelled out, a day of it would be megabytes for each publisher.
+            // One round is enough of repeated steps: spelled out, a day of it would be megabytes for each publisher.
             let repeat = pace.repeats();
             let segments = pace.lay_out(self.duration.filter(|_| !repeat), &field)?;
             // What is due at the very end is not sent: the run is over. A single segment needs no end of its own.

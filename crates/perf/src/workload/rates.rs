@@ -99,7 +99,7 @@ impl UnplacedRate {
         }
     }
 
-    /// Whether it goes round: laid out without end, it is a single round.
+    /// Whether it repeats: laid out without end, it is a single round.
     pub(super) fn repeats(&self) -> bool {
         matches!(self, UnplacedRate::Steps { repeat: true, .. })
     }
@@ -132,7 +132,7 @@ fn rest_of(length: Option<Duration>, part: Duration, field: &Field<'_>) -> Resul
     }
 }
 
-/// One step after the other; the last goes on to the end. Steps without times share what is left evenly.
+/// One step after the other; the last lasts to the end. Steps without times share what is left evenly.
 fn stairs(
     steps: &[(f64, Option<Duration>)],
     length: Option<Duration>,

@@ -113,7 +113,7 @@ fn an_older_directory_is_not_believed() {
     assert!(failure.contains("has come back with an older directory"), "{failure}");
     world.stop(number);
     world.put("without it");
-    // However often it is started: a file in its directory records it.
+    // Each start fails: a file in its directory records the rollback.
     for _ in 0..10 {
         assert_eq!(world.try_start(number).unwrap_err().to_string(), failure);
     }

@@ -138,7 +138,7 @@ impl ConfChangeV2 {
         self.changes = changes;
     }
 
-    /// Whether it needs a joint configuration, and if so, whether the leader leaves that unasked.
+    /// Whether it needs a joint configuration, and if so, whether the leader leaves that itself.
     pub fn enter_joint(&self) -> Option<bool> {
         match self.transition {
             ConfChangeTransition::Auto if self.changes.len() <= 1 => None,

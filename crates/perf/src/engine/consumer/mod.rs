@@ -111,7 +111,7 @@ impl ConsumerTask {
         loop {
             let mut again = self.target.reopen(&self.name, random, local).await?;
             let preparing = async {
-                // What was not durable is gone with the broker.
+                // What was not durable was lost with the broker.
                 self.declarations.declare_again(&mut again, &self.group.queues).await?;
                 self.prepare(&mut again, &mut QueueNames::default(), arguments).await
             };

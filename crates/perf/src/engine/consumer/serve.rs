@@ -47,7 +47,7 @@ impl ConsumerTask {
             };
             connection.set_receiving(consumers.iter().all(|consumer| consumer.line.len() < LINE_LEN_MAX));
             if consumers.iter().all(|consumer| consumer.left == 0) {
-                // Who reads nothing any more is not waited for.
+                // A broker that no longer reads is not waited for.
                 return match tokio::time::timeout(GOODBYE, connection.flush()).await {
                     Ok(flushed) => flushed.map_err(ServeError::from),
                     Err(_) => Ok(()),

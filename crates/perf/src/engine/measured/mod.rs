@@ -106,7 +106,7 @@ impl<'a> Measurements<'a> {
         }
     }
 
-    /// Takes what came before the start: consumers of a queue that had messages are not told to wait. It belongs to the first
+    /// Takes what came before the start: consumers of a queue that had messages do not wait. It belongs to the first
     /// interval; the CPU time that getting ready took belongs to none.
     pub(crate) async fn collect_early(&mut self, workers: &mut impl Workers) {
         let (counts, latencies, _) = self.collect(workers).await;
@@ -405,13 +405,13 @@ impl<'a> Measurements<'a> {
         self.interrupted.get_or_insert(reason);
     }
 
-    /// Whether lost and duplicate messages can be told, or why not.
+    /// Whether lost and duplicate messages can be detected, or why not.
     fn is_sequence_followed(&self) -> Result<(), &'static str> {
         followed(self.plan)
     }
 }
 
-/// Waits until consumers are idle and queues have nothing for them. Asking takes its time, and meanwhile all else goes on.
+/// Waits until consumers are idle and queues have nothing for them. Asking takes its time, and meanwhile all else continues.
 async fn emptied(environment: &Environment<'_>, is_idle: &Cell<bool>) {
     loop {
         tokio::time::sleep(EMPTY_TICK).await;
@@ -425,7 +425,7 @@ async fn emptied(environment: &Environment<'_>, is_idle: &Cell<bool>) {
     }
 }
 
-/// Tells no one any more.
+/// Drops all reports.
 struct Silent;
 
 impl Observer for Silent {

@@ -16,7 +16,7 @@ const STARVED_S: f64 = 0.05;
 /// Publishers that are listed one by one in results.
 const LISTED_PUBLISHERS: usize = 1_000;
 impl Measurements<'_> {
-    /// The run as it is reported. Publishers were told to stop at `stopped_at`.
+    /// The run as it is reported. Publishers got the order to stop at `stopped_at`.
     pub(crate) fn into_run(mut self, stopped_at: u64) -> Run {
         let duration_s = seconds(self.measured_ns);
         let summary = Summary {

@@ -93,7 +93,7 @@ pub(super) async fn serve(
     }
 }
 
-/// Takes all that has come, and asks those who may go on by it.
+/// Takes all that has come, and asks the publishers that may go on by it.
 fn take_events(
     connection: &mut Connection,
     publishers: &mut [Publisher],

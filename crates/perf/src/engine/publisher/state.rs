@@ -159,7 +159,7 @@ impl Publisher {
         self.phase = Phase::Done;
     }
 
-    /// Commits what an open transaction holds, before its channel or connection goes.
+    /// Commits what an open transaction holds, before its channel or connection closes.
     pub(super) fn commit_rest(&mut self, connection: &mut Connection) {
         if self.tx_count > 0 {
             connection.send(self.channel, &tx::Commit);
@@ -198,7 +198,7 @@ impl Publisher {
         }
     }
 
-    /// The connection is gone, and with it what was not answered.
+    /// The connection is lost, and with it what was not answered.
     pub(super) fn lose_connection(&mut self) {
         if self.window.is_some() {
             let unconfirmed = std::mem::take(&mut self.unconfirmed);

@@ -2,8 +2,8 @@
 //!
 //! Turns are counted from when the last one was *taken*, not from when it was to be: a user who wakes late moves all
 //! others back. Times that are handed out beforehand would let a late user and a punctual one come close together, and
-//! times that pass unused would be made up for by a burst. So only the first in line has a time at all; who comes behind
-//! waits for the one in front of it.
+//! times that pass unused would be made up for by a burst. So only the first in line has a time at all; a user behind
+//! waits for the user in front.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ struct WaitingUser<W> {
     waker: W,
 }
 
-/// The line of those who wait. `W` is what wakes one of them.
+/// The line of waiting users. `W` is what wakes one of them.
 #[derive(Debug)]
 pub(crate) struct Line<W> {
     gap_ns: u64,
@@ -46,7 +46,7 @@ impl<W: Clone> Line<W> {
         Line { gap_ns: gap_ns(rate), taken_at: None, waiting: BTreeMap::new(), last_place: 0 }
     }
 
-    /// Changes the rate; the next turn keeps the new distance from the last one. Returns who has to ask again.
+    /// Changes the rate; the next turn keeps the new distance from the last one. Returns the user that has to ask again.
     pub(crate) fn set_rate(&mut self, rate: f64) -> Option<W> {
         self.gap_ns = gap_ns(rate);
         self.first()
@@ -166,7 +166,7 @@ mod tests {
     enum Event {
         /// A user comes.
         Enter,
-        /// A user that waits asks, whether woken or not: which one, of those who wait.
+        /// A user that waits asks, whether woken or not: which one, of the waiting ones.
         Ask(usize),
         /// A user gives up.
         Leave(usize),

@@ -151,7 +151,7 @@ impl Link {
         Ok(())
     }
 
-    /// Waits for so many messages that no such wait had, or until `is_late` says so.
+    /// Waits for so many messages that no such wait had, or until `is_late` returns true.
     pub(crate) async fn claim(
         &mut self,
         station: &Station,

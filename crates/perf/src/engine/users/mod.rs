@@ -3,7 +3,7 @@
 //! ```text
 //!  template   texts with variables, made ready            ─┐
 //!  program    a script, made ready: loops are jumps        │ pure
-//!  line       who waits at a throttle, and until when     ─┘
+//!  line       which users wait at a throttle, until when  ─┘
 //!  throttle   a line that all threads of the process share
 //!  failure    why a script ended early, and what of it is reported
 //!  timetable  when users arrive

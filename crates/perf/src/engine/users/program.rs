@@ -94,7 +94,7 @@ pub(crate) enum Action {
         value: Text,
     },
     Throttle(Arc<Throttle>),
-    /// Runs what follows, up to its end, so often; not at all goes on behind that.
+    /// Runs what follows, up to its end, so often; 0 skips it.
     Repeat {
         count: u32,
         end: usize,

@@ -501,7 +501,7 @@ fn each_example_of_the_documentation_can_be_run() {
     }
 }
 
-/// A way to a broker that carries nothing any more once the broker was to hear `word`. It ends with what is given.
+/// A way to a broker that carries nothing more once the broker was to hear `word`. It ends with the returned sender.
 fn freezing_after(node: &Node, word: &'static [u8]) -> (Uri, oneshot::Sender<()>) {
     let (tell_port, port) = std::sync::mpsc::channel();
     let (stop, stopped) = oneshot::channel();

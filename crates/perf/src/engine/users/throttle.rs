@@ -23,7 +23,7 @@ impl Throttle {
         Throttle(Mutex::new(Line::new(rate)))
     }
 
-    /// Changes the rate, for those who wait already as well.
+    /// Changes the rate, also for users that wait already.
     pub(crate) fn set_rate(&self, rate: f64) {
         let first = self.line().set_rate(rate);
         if let Some(first) = first {
@@ -91,7 +91,7 @@ impl Drop for Turn {
             line.leave(self.place);
             line.first()
         };
-        // It may not be the one that has moved up: then it goes back to sleep.
+        // It may not be the one that has moved up: then that one sleeps again.
         if let Some(next) = next {
             next.wake();
         }

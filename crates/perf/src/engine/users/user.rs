@@ -381,7 +381,7 @@ impl Station {
     }
 }
 
-/// Waits for something while the connection, if there is one, goes on.
+/// Waits for something while the connection, if there is one, is served.
 async fn wait_for<T>(
     link: &mut Option<Box<Link>>,
     station: &Station,

@@ -1,4 +1,4 @@
-//! `docs/perf-workloads.md` says what is so.
+//! `docs/perf-workloads.md` is true.
 
 use super::*;
 use crate::workload::{extras, groups, topology, users};

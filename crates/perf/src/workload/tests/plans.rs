@@ -405,7 +405,7 @@ fn rates_without_phases_are_laid_out_over_the_run() {
         schedule_of("duration = '9s'", "rate = { steps = [[1, '2s'], 5] }"),
         once(vec![segment(Rate::Fixed(1.0), 2.0), segment(Rate::Fixed(5.0), 7.0)])
     );
-    // However long it goes on, a round is laid out once.
+    // However long it lasts, a round is laid out once.
     for top in ["", "duration = '5s'", "duration = '1d'"] {
         assert_eq!(
             schedule_of(top, "rate = { steps = [[1, '2s'], [5, '1s']], repeat = true }"),

@@ -101,15 +101,15 @@ pub struct LinkSettings {
     pub trusts_user_id: Option<bool>,
     /// `max-hops`: over how many links a message may go.
     pub max_hops: Option<u32>,
-    /// `expires`, in milliseconds: when the queue there goes, once no link is up.
+    /// `expires`, in milliseconds: when the queue there expires, once no link is up.
     pub expires_ms: Option<u64>,
     /// `message-ttl`, in milliseconds: how long messages wait there while no link is up.
     pub message_ttl_ms: Option<u64>,
     /// `queue-type`: of the queue there.
     pub queue_type: Option<QueueType>,
-    /// `resource-cleanup-mode`: whether what a link has made there goes with the link (`default`) or never.
+    /// `resource-cleanup-mode`: whether what a link has made there is deleted with the link (`default`) or never.
     pub cleans_up: Option<bool>,
-    /// `bind-nowait`: whether a link goes on before its bindings are there.
+    /// `bind-nowait`: whether a link continues before its bindings are there.
     pub binds_without_waiting: Option<bool>,
     /// `channel-use-mode`: whether commands have a channel of their own (`multiple`) or not (`single`).
     pub has_command_channel: Option<bool>,

@@ -28,7 +28,7 @@ impl SessionDigest {
     }
 }
 
-/// What tells a user's password from its next one, without saying anything about either.
+/// What distinguishes a user's password from its next one, without saying anything about either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PasswordFingerprint([u8; 32]);
 

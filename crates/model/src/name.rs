@@ -78,7 +78,7 @@ macro_rules! name {
                 &self.0
             }
 
-            /// The name as it goes over the wire.
+            /// The name as it is sent over the wire.
             #[must_use]
             pub fn as_bytes(&self) -> &[u8] {
                 self.0.as_bytes()

@@ -15,7 +15,7 @@ use crate::tls::ServerTls;
 /// What is asked of every connection of a listener.
 #[derive(Debug, Clone, Default)]
 pub struct Admission {
-    /// A header of the PROXY protocol, and how long it may take. A client without one is refused, so that none goes around the proxy.
+    /// A header of the PROXY protocol, and how long it may take. A client without one is refused, so that none gets around the proxy.
     pub proxy_protocol: Option<Duration>,
     /// Addresses of the proxies whose headers are believed, and no others are let in. None: all headers are believed, but no more than
     /// [`Admission::admit`] says.
@@ -30,7 +30,7 @@ pub enum AdmitError {
     /// It was closed before anything came, as probes of ports do. Not worth a line in a log.
     #[error("the client closed the connection without sending anything")]
     Gone,
-    /// It comes from an address that is none of a trusted proxy.
+    /// It comes from an address that is not a trusted proxy's.
     #[error("the connection does not come from a trusted sender of the PROXY protocol")]
     Untrusted,
     /// It did not come through the proxy.
@@ -52,8 +52,8 @@ pub enum AdmitError {
 impl Admission {
     /// Does all that is asked for. Only TCP connections are asked for anything.
     ///
-    /// A proxy on another host, unless it is a trusted one, is not believed that its client is on this one: what it tells makes no
-    /// client a local one. The client's address is the proxy's then.
+    /// A proxy on another host, unless it is a trusted one, is not believed that its client is on this one: its header makes no client a
+    /// local one. The client's address is the proxy's then.
     pub async fn admit(&self, stream: Stream) -> Result<Stream, AdmitError> {
         let Stream::Tcp(mut tcp) = stream else { return Ok(stream) };
         let endpoints = match self.proxy_protocol {
@@ -90,7 +90,7 @@ impl Admission {
         self.trusted_senders.as_ref().is_none_or(|trusted| trusted.iter().any(|range| range.contains(&sender)))
     }
 
-    /// Whose connection it is, when who was let in says that it is `told`.
+    /// The client's address, where an admitted sender's header reports `told`.
     fn believed(&self, told: SocketAddr, sender: SocketAddr) -> SocketAddr {
         let is_local = |address: SocketAddr| address.ip().to_canonical().is_loopback();
         let is_believed = self.trusted_senders.is_some() || !is_local(told) || is_local(sender);

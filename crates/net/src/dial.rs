@@ -113,7 +113,7 @@ pub async fn dial(host: &str, port: u16, tls: Option<&ClientTls>, options: &Dial
     }
 }
 
-/// Shakes hands over a connection that was made without TLS: for callers who want to know how long each of the two takes.
+/// Shakes hands over a connection that was made without TLS: for callers that want to know how long each of the two takes.
 pub async fn start_tls(
     stream: Stream,
     host: &str,

@@ -2,8 +2,8 @@
 //!
 //! On Linux `shutdown` ends nothing but the listening. The socket stays bound to its port, connections that wait to be accepted are reset,
 //! later ones are refused, and `listen` begins anew. Closing the socket instead would let another process have the port, and a port below
-//! 1024 could not be bound again without rights that the process may have given up. A Unix-domain socket cannot listen again: who
-//! connects there is accepted and closed at once.
+//! 1024 could not be bound again without rights that the process may have given up. A Unix-domain socket cannot listen again: connections
+//! there are accepted and closed at once.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr};
@@ -54,7 +54,7 @@ impl Gate {
         };
         let tcp = tcp.lock();
         let Some(socket) = tcp.socket.upgrade() else { return Ok(()) };
-        // First, so that who accepts does not take what follows for a failure. And it tells them even if nothing changes.
+        // First, so that acceptors do not take what follows for a failure. And it notifies them even if nothing changes.
         if !self.suspended.send_replace(true) {
             socket.shutdown(Shutdown::Read).map_err(|error| {
                 self.suspended.send_replace(false);
@@ -113,7 +113,7 @@ mod tests {
         (listener, address)
     }
 
-    /// Accepts all the time, and tells who comes.
+    /// Accepts all the time, and sends each client's address.
     fn accept_from(mut listener: Listener, tx: UnboundedSender<SocketAddr>) {
         tokio::spawn(async move { while tx.send(listener.accept(|_| ()).await.1).is_ok() {} });
     }

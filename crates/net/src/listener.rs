@@ -77,7 +77,7 @@ pub struct Listener {
     suspend: watch::Sender<bool>,
     /// Whether the reactor has seen the socket shut down: it would take it for shut down for ever.
     is_stale: bool,
-    /// What the gates act on, which goes with this.
+    /// What the gates act on, which is closed with this.
     gated: Option<Arc<Socket>>,
 }
 
@@ -194,7 +194,7 @@ impl Listener {
     /// The next connection.
     ///
     /// When the process has run out of file descriptors the waiting connection is accepted on a spare one and closed at
-    /// once, `on_refusal` is called, and accepting goes on. While it is suspended there is none.
+    /// once, `on_refusal` is called, and accepting continues. While it is suspended there is none.
     pub async fn accept(&mut self, mut on_refusal: impl FnMut(&io::Error)) -> (Stream, SocketAddr) {
         loop {
             if self.is_stale {

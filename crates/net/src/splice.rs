@@ -20,8 +20,8 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Carries what comes on either side to the other one, until both have ended. `received` has been read of `client` already and goes first.
-/// The end of one direction is passed on, and the other goes on; an error ends both.
+/// Carries what comes on either side to the other one, until both have ended. `received` has been read of `client` already and is sent
+/// first. The end of one direction is passed on, and the other stays open; an error ends both.
 pub async fn splice<C, S>(mut client: C, received: Vec<u8>, mut server: S) -> io::Result<()>
 where
     C: AsyncRead + AsyncWrite + Unpin,

@@ -1,4 +1,4 @@
-//! A connection's two directions, whatever carries them, and who is at both ends.
+//! A connection's two directions, whatever carries them, and the parties at both ends.
 
 use std::io;
 use std::net::SocketAddr;

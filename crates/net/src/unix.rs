@@ -1,7 +1,7 @@
-//! Unix-domain sockets: a path that is a listener, and who is on the other side.
+//! Unix-domain sockets: a path that is a listener, and the process on the other side.
 //!
-//! The socket is its owner's alone (mode 0600). One that a dead process left behind is replaced; one that answers is not. It goes with
-//! its listener, unless another one is in its place.
+//! The socket is its owner's alone (mode 0600). One that a dead process left behind is replaced; one that answers is not. It is removed
+//! with its listener, unless another one is in its place.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -34,7 +34,7 @@ pub struct PeerCredentials {
     pub uid: u32,
     /// Its group.
     pub gid: u32,
-    /// The process, where the system tells.
+    /// The process, where the system reports it.
     pub pid: Option<i32>,
 }
 
@@ -63,7 +63,7 @@ impl Drop for UnixSocket {
     }
 }
 
-/// Removes a socket that no process listens on any more.
+/// Removes a socket that no process listens on.
 fn make_room(path: &Path, found: &Metadata) -> Result<(), BindError> {
     let refused = |source| BindError::UnixRefused { path: path.to_owned(), source };
     if !found.file_type().is_socket() {

@@ -78,7 +78,7 @@ pub fn accept(request: &HeaderMap) -> Result<Vec<(HeaderName, HeaderValue)>, Upg
         (header::UPGRADE, HeaderValue::from_static("websocket")),
         (header::SEC_WEBSOCKET_ACCEPT, accepted),
     ];
-    // A client that names subprotocols goes away if none of them is confirmed, and one that names none if any is.
+    // A client that names subprotocols disconnects if none of them is confirmed, and one that names none if any is.
     if request.contains_key(header::SEC_WEBSOCKET_PROTOCOL) {
         if !has_token(request, header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
             return Err(UpgradeError::Subprotocol);

@@ -62,7 +62,7 @@ impl AuditLog {
 impl AuditWriter {
     /// Waits until all that has come so far is written. Nothing is written after that.
     pub(crate) fn close(self) {
-        // An error means that the thread has ended, which joining it tells, too.
+        // An error means that the thread has ended, which joining it shows, too.
         let _ = self.entries.send(None);
         if self.thread.join().is_err() {
             tracing::error!("audit log thread ended unexpectedly");

@@ -1,4 +1,4 @@
-//! From the configuration to those who know users.
+//! From the configuration to the back ends that know users.
 
 use std::path::PathBuf;
 use std::sync::Arc;

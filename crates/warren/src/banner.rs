@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::broker_options::COMPATIBLE_VERSION;
 use crate::listener_summary::ListenerSummary;
 
-/// What the banner tells.
+/// What the banner shows.
 pub(crate) struct Banner<'a> {
     pub(crate) data_dir: &'a Path,
     pub(crate) listeners: &'a [ListenerSummary],

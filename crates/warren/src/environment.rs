@@ -81,7 +81,7 @@ impl Environment {
         self.remarks.push(text);
     }
 
-    /// The environment itself goes before a file.
+    /// The environment itself takes precedence over a file.
     fn add_file(&mut self, file: &Path, text: &str) {
         for Assignment { line, name, value } in assignments(text) {
             match name {

@@ -111,7 +111,7 @@ impl OpenListener {
         };
         let max = listener.max_connections.and_then(|max| usize::try_from(max).ok()).unwrap_or(CONNECTIONS_MAX);
         let limits = ConnectionLimits {
-            // RabbitMQ tells a connection that is idle from one that is slow; here one limit is for both.
+            // RabbitMQ distinguishes idle connections from slow ones; here one limit is for both.
             head_timeout: listener.idle_timeout.max(listener.request_timeout),
             write_timeout: listener.inactivity_timeout,
             keep_alive_max: listener.max_keepalive,

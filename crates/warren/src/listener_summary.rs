@@ -27,7 +27,7 @@ impl fmt::Display for ListenerSummary {
 }
 
 impl ListenerSummary {
-    /// As the API tells of it; none of Unix-domain sockets.
+    /// As the API shows it; `None` for Unix-domain sockets.
     pub(crate) fn info(&self) -> Option<ListenerInfo> {
         let ListenerAddress::Tcp(address) = self.address else { return None };
         let protocol = match (self.protocol, self.tls.is_some()) {

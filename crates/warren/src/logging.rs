@@ -29,7 +29,7 @@ pub(crate) struct LogLevelHandle {
 impl LogLevelHandle {
     /// From now on what is less severe is not logged.
     pub(crate) fn set(&self, level: LogLevel) {
-        // It fails where nothing logs any more, and then there is nothing to change.
+        // It fails where nothing logs now, and then there is nothing to change.
         let _ = self.filter.reload(filter(level));
     }
 
@@ -55,7 +55,7 @@ pub(crate) fn start(log: &Log) -> LogLevelHandle {
     LogLevelHandle { filter: handle, recent }
 }
 
-/// An event that is being written for those who ask for the last lines.
+/// An event that is being written for callers that ask for the last lines.
 struct KeptLine {
     lines: RecentLines,
     text: Vec<u8>,

@@ -40,7 +40,7 @@ fn published() -> Vec<Published> {
     all
 }
 
-/// Its files in a directory of their own. What the file of variables has goes to the environment.
+/// Its files in a directory of their own. The file of variables becomes the environment.
 fn written(published: &Published, dir: &Path) -> (Locations, Environment) {
     std::fs::create_dir_all(dir).unwrap();
     for (name, text) in &published.files {

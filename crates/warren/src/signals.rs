@@ -19,7 +19,7 @@ pub(crate) struct StartingSignals {
 }
 
 impl Signals {
-    /// From here on none of them ends the process by itself.
+    /// From here on none of them alone ends the process.
     pub(crate) fn listen() -> Result<Self> {
         Ok(Signals {
             stop: StopSignals::listen().context("cannot wait for SIGTERM and SIGINT")?,

@@ -24,7 +24,7 @@ const MAX_PRIORITY_MAX: i64 = 255;
 /// What happens to messages beyond a queue's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overflow {
-    /// The oldest goes.
+    /// The oldest is dropped.
     #[default]
     DropHead,
     /// The new one is refused.

@@ -81,7 +81,7 @@ pub struct QueueShape {
     pub is_durable: bool,
     /// Whether it belongs to one connection.
     pub is_exclusive: bool,
-    /// Whether it goes with its last consumer.
+    /// Whether it is deleted with its last consumer.
     pub is_auto_delete: bool,
 }
 

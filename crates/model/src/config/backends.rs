@@ -1,4 +1,4 @@
-//! Who knows users (`auth_backends`), and what is to be known of those who are not the broker itself.
+//! The back ends that know users (`auth_backends`), and the options of those that are not the broker itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,11 +36,11 @@ pub struct HttpBackendOptions {
     pub is_post: bool,
     /// The URL that checks logins.
     pub user_path: String,
-    /// Where it says who may be in a vhost.
+    /// The URL that checks which users may enter a vhost.
     pub vhost_path: String,
-    /// Where it says who may do what with an exchange or a queue.
+    /// The URL that checks which users may do what with an exchange or a queue.
     pub resource_path: String,
-    /// Where it says who may use which routing key.
+    /// The URL that checks which users may use which routing key.
     pub topic_path: String,
     /// How long an answer may take.
     pub request_timeout: Duration,

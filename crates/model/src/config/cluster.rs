@@ -272,7 +272,7 @@ pub(super) fn check(values: &mut Values) {
     }
     let is_guarded = !given.is_empty() || secrets.iter().any(|key| is_set(key));
     let is_unguarded = is_forming && !is_guarded;
-    // It may be this one: who starts it knows its name.
+    // The only node may be this one: only its operator knows its name.
     let one_only = is_unguarded && backend == Backend::List && listed(values).len() == 1;
     if is_unguarded && !one_only {
         let key = if is_set(backend_key) { backend_key } else { "cluster_formation.classic_config.nodes" };

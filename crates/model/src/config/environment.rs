@@ -5,7 +5,7 @@
 //!  user, node's name, cookie   above all files
 //! ```
 //!
-//! Files that variables name are read by the caller, who knows files: see the names in [`READ_BY_CALLER`].
+//! Files that variables name are read by the caller, which has access to files: see the names in [`READ_BY_CALLER`].
 
 use super::remark::{Origin, Remark, Warning};
 use super::schema::cluster as keys;

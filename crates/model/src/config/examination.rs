@@ -1,4 +1,4 @@
-//! What becomes of a configuration, key by key: for who asks before there is a broker.
+//! What becomes of a configuration, key by key: for commands that ask before there is a broker.
 //!
 //! [`Config::parse`] ends with the first kind of trouble; here everything is reported at once, whatever is wrong with the rest.
 

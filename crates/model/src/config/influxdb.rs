@@ -28,7 +28,7 @@ pub struct InfluxdbOptions {
     pub tags: Vec<(String, String)>,
 }
 
-/// An InfluxDB, and who asks it.
+/// An InfluxDB, and the login for it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct InfluxdbServer {
     /// Its URL, which may have a password in it.

@@ -52,7 +52,7 @@ pub struct HttpListener {
     pub request_timeout: Duration,
     /// How many requests one connection may make.
     pub max_keepalive: u64,
-    /// Whether answers are compressed for who accepts that.
+    /// Whether answers are compressed for clients that accept that.
     pub compress: bool,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The caller reads the files; this module reads their texts. One [table], `schema`, says of every key what it may be,
 //! what it is by default and what it does today; the typed [`Config`], the errors and `docs/configuration.md` are all
-//! made from it. A later assignment of a key goes before an earlier one, in this order:
+//! made from it. A later assignment of a key overrides an earlier one, in this order:
 //!
 //! ```text
 //! defaults < RABBITMQ_NODE_PORT, … < configuration file < conf.d/*.conf by name < advanced.config

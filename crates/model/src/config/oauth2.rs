@@ -1,4 +1,4 @@
-//! What tokens may be for, and who issues them (`auth_oauth2`).
+//! What tokens may be for, and which issuers they are from (`auth_oauth2`).
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ impl SigningKey {
 }
 
 impl SigningKey {
-    /// Whether who signs has the same key.
+    /// Whether the signer has the same key.
     fn is_shared(&self) -> bool {
         match self {
             SigningKey::WebKey(key) => {
@@ -198,7 +198,7 @@ pub(super) fn problems(values: &Values) -> Vec<String> {
             problems.push(text);
         }
     }
-    // Of one who says nothing at all of issuers it is missed, too.
+    // A configuration that names no issuer at all lacks it, too.
     if keys.text(&["resource_server_id"]).is_none() && servers.is_empty() && !provider(values, None).has_keys() {
         problems.push(
             "the oauth2 back end needs 'auth_oauth2.issuer', 'auth_oauth2.jwks_uri' or 'auth_oauth2.signing_keys.$id'"
@@ -234,7 +234,7 @@ pub(super) fn unprotected(values: &Values) -> Vec<Warning> {
     warned.collect()
 }
 
-/// All resource servers: the one that stands by itself first.
+/// All resource servers: the one of the top-level keys first.
 pub(super) fn read(values: &Values) -> Vec<OAuth2ResourceServer> {
     let keys = Keys::below(values, &[ROOT]);
     let default_provider = keys.text(&["default_oauth_provider"]);

@@ -1,4 +1,4 @@
-//! How a configuration is read: what goes before what.
+//! How a configuration is read: which source overrides which.
 
 use super::remark::{ConfigError, Warning};
 use super::settings::{self, Config};

@@ -12,7 +12,7 @@ pub struct PrometheusOptions {
     pub path: String,
     /// Whether that path has the metrics of every object.
     pub return_per_object_metrics: bool,
-    /// Whether they are shown only to who may monitor.
+    /// Whether they are shown only to users that may monitor.
     pub authentication_enabled: bool,
 }
 

@@ -40,7 +40,7 @@ pub enum Origin {
 }
 
 impl ConfigError {
-    /// The same with other names for where things are set: for who has translated them.
+    /// The same with other names for where things are set: for callers that have translated them.
     #[must_use]
     pub fn relabelled(self, relabel: impl Fn(Origin) -> Origin) -> ConfigError {
         let remarks = self.0.into_iter().map(|remark| Remark { origin: relabel(remark.origin), ..remark });

@@ -116,7 +116,7 @@ pub struct Config {
     pub default_queue_type: QueueType,
     /// How long a consumer of a quorum queue may hold a message, unless the queue or the consumer says otherwise.
     pub consumer_timeout: Duration,
-    /// Whether who declares an existing quorum queue as a classic one may go on.
+    /// Whether a client may declare an existing quorum queue as a classic one.
     pub permits_quorum_queues_declared_as_classic: bool,
     /// Whether local random exchanges may be declared.
     pub local_random_exchanges: bool,
@@ -280,7 +280,7 @@ pub struct Log {
 /// RabbitMQ's log levels, from the least severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LogLevel {
-    /// For who looks for an error.
+    /// For the search for an error.
     Debug,
     /// What happens.
     Info,

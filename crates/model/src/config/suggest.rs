@@ -29,7 +29,7 @@ pub(super) fn closest_key(table: &Table, unknown: &KeyPath) -> Option<String> {
     closest(&text, candidates)
 }
 
-/// The first key that does something and goes on where this one ends: `ssl_options.cacert` means `cacertfile`, and
+/// The first key that does something and continues where this one ends: `ssl_options.cacert` means `cacertfile`, and
 /// `vm_memory_high_watermark` means `.relative`.
 fn longer_key(table: &Table, text: &str, unknown: &KeyPath) -> Option<String> {
     let effective = table.keys().filter(|key| matches!(key.state, State::Effective | State::AliasOf(_)));

@@ -42,7 +42,7 @@ pub(super) fn check(values: &mut Values) -> Vec<Warning> {
     warnings
 }
 
-/// A warning if two keys are set of which the first goes before the second.
+/// A warning if two keys are set of which the first takes precedence.
 fn both_set(values: &Values, first: &str, second: &str) -> Option<Warning> {
     let origin = values.origin(second);
     let is_set = |origin: &Origin| *origin != Origin::Default;

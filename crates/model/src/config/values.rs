@@ -113,7 +113,7 @@ impl Values {
         self.by_key.retain(|key, assigned| is_kept(key, &assigned.origin));
     }
 
-    /// Adds the defaults of all that was not assigned. Those of names that are not known yet are left to who reads them: see
+    /// Adds the defaults of all that was not assigned. Those of names that are not known yet are left to their reader: see
     /// [`Table::default_of`].
     pub fn complete(&mut self) {
         for row in self.table.keys().filter(|row| row.state == State::Effective) {

@@ -1,5 +1,4 @@
-//! A binding: from an exchange to a queue or an exchange, under a routing key, with arguments. These five are also what
-//! tells it from others.
+//! A binding: from an exchange to a queue or an exchange, under a routing key, with arguments. These five also identify it.
 
 use amqp::table::{Table, TableBuf};
 use sha2::{Digest as _, Sha256};

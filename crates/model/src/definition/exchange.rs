@@ -19,7 +19,7 @@ pub struct Exchange {
     pub exchange_type: ExchangeType,
     /// Whether it survives a restart.
     pub is_durable: bool,
-    /// Whether it goes with its last binding.
+    /// Whether it is deleted with its last binding.
     pub is_auto_delete: bool,
     /// Whether only other exchanges may publish to it.
     pub is_internal: bool,

@@ -20,9 +20,9 @@ pub struct Queue {
     pub id: QueueId,
     /// Whether it survives a restart.
     pub is_durable: bool,
-    /// Whether it goes with its last consumer.
+    /// Whether it is deleted with its last consumer.
     pub is_auto_delete: bool,
-    /// Whether it belongs to one connection and goes with it. Such a queue is never stored.
+    /// Whether it belongs to one connection and is deleted with it. Such a queue is never stored.
     pub is_exclusive: bool,
     /// Its arguments.
     pub arguments: QueueArguments,
@@ -39,7 +39,7 @@ impl Queue {
     }
 
     /// Whether a second declaration means the same. Whether the connection may touch an exclusive queue at all (405) is
-    /// asked before, by who knows the owner.
+    /// asked before, by the caller that knows the owner.
     pub fn check_redeclare(
         &self,
         is_durable: bool,

@@ -15,7 +15,7 @@ use super::work::{MeasuredName, WorkAccount};
 /// How often the backtracking engine may try another way for one name. The longest names have 255 bytes, and what is sensible needs a
 /// few steps a byte; a pattern that wants more than this does not end for some names.
 const BACKTRACK_MAX: usize = 20_000;
-/// The longest pattern for the backtracking engine, in bytes. It compiles each part that it hands to the linear one by itself.
+/// The longest pattern for the backtracking engine, in bytes. It compiles each part that it hands to the linear one separately.
 const BACKTRACKING_LEN_MAX: usize = 1024;
 /// The most memory for each such part, compiled, and for what it remembers while it matches.
 const PART_LEN_MAX: usize = 512 * 1024;

@@ -74,8 +74,8 @@ impl Pattern {
         Pattern { text: Box::from(text), matcher: Matcher::All }
     }
 
-    /// Whether the pattern matches anywhere in the name. A name for which that takes too much work does not match; the log says so
-    /// once for a pattern, since clients choose the names.
+    /// Whether the pattern matches anywhere in the name. A name for which that takes too much work does not match; it is logged once for a
+    /// pattern, since clients choose the names.
     #[must_use]
     pub fn is_match(&self, name: &str) -> bool {
         match &self.matcher {

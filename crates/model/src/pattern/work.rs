@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fancy_regex::Input;
 
-/// Bytes that a read goes through for one unit.
+/// Bytes that a read covers for one unit.
 const BYTES_OF_UNIT: usize = 32;
 /// Units that are free for each byte of a name: a pattern that looks around sensibly takes fewer, and so is never short of work however
 /// many names there are.
 const FREE_OF_BYTE: u64 = 32;
 /// The same when all other work is spent.
 const LEFT_OF_BYTE: u64 = 8;
-/// Bytes that every name has at least, as far as free work goes.
+/// Bytes that every name has at least, for the count of free work.
 const FREE_LEN_MIN: u64 = 16;
 /// The most work for one name: a millisecond or so.
 const NAME_WORK_MAX: u64 = 200_000;

@@ -1,4 +1,4 @@
-//! Policies in the order in which they count, for who asks of many names: the first that matches is it.
+//! Policies in the order in which they count, for callers that look up many names: the first that matches applies.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! TLS for outgoing connections: whom to trust, and who we are. rustls, with ring underneath.
+//! TLS for outgoing connections: which servers to trust, and our own identity. rustls, with ring underneath.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,13 +43,13 @@ pub struct ClientTlsOptions {
 }
 
 impl ClientTlsOptions {
-    /// Encrypted, without looking at who answers.
+    /// Encrypted, without a look at the server's identity.
     #[must_use]
     pub fn trusting_any_server() -> Self {
         Self::trusting(Trust::AnyServer)
     }
 
-    /// All that is safe, with whom is trusted.
+    /// All that is safe, with a choice of trusted servers.
     #[must_use]
     pub fn trusting(trust: Trust) -> Self {
         Self { trust, identity: None, server_name: None, versions: Vec::new(), cipher_suites: Vec::new() }
@@ -87,7 +87,7 @@ impl ClientTls {
         Self::reading_by(options, pem::READ_ANY)
     }
 
-    /// Has the files that `options` names read by `read`, which may refuse: who named them may not be the operator.
+    /// Has the files that `options` names read by `read`, which may refuse: the one that named them may not be the operator.
     pub fn reading_by(
         options: &ClientTlsOptions,
         read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
@@ -125,7 +125,7 @@ impl ClientTls {
         };
         let mut options = options.clone();
         if let Some(identity) = &mut options.identity {
-            // It has been used, and is not needed any more.
+            // It has been used, and is no longer needed.
             identity.password = None;
         }
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), server_name, options: Arc::new(options) })
@@ -152,7 +152,7 @@ impl ClientTls {
 fn system_authorities() -> Result<RootCertStore, TlsSetupError> {
     let found = rustls_native_certs::load_native_certs();
     let mut store = RootCertStore::empty();
-    // Some systems carry certificates that no library takes any more; the others are what counts.
+    // Some systems carry certificates that no library accepts now; the others are what counts.
     store.add_parsable_certificates(found.certs);
     if store.is_empty() {
         let reasons: Vec<String> = found.errors.iter().map(ToString::to_string).collect();

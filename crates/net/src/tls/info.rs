@@ -37,7 +37,7 @@ impl TlsInfo {
         Some(Self { protocol, cipher, key_exchange, hash: HASH, peer })
     }
 
-    /// The same by its words, as another node tells them, and without a certificate. `None`: these words are said of no connection.
+    /// The same by its words, as another node sends them, and without a certificate. `None`: these words are said of no connection.
     #[must_use]
     pub fn named(protocol: &str, cipher: &str, key_exchange: &str, hash: &str) -> Option<Self> {
         let protocol = [V1_2, V1_3, UNKNOWN].into_iter().find(|known| *known == protocol)?;

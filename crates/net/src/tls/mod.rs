@@ -1,7 +1,7 @@
 //! TLS, by rustls with ring underneath: of connections that are dialled (`client`) and of those that are accepted (`server`).
 //!
-//! `pem` reads the files, `suites` knows the names of cipher suites, `info` tells what was agreed, and `certificate` and
-//! `distinguished_name` read certificates the way RabbitMQ shows them, and `validity` tells when ours end. Revocation lists and OCSP are
+//! `pem` reads the files, `suites` knows the names of cipher suites, `info` has what was agreed, and `certificate` and
+//! `distinguished_name` read certificates the way RabbitMQ shows them, and `validity` finds when ours end. Revocation lists and OCSP are
 //! absent: neither RabbitMQ's
 //! `crl_check` nor stapling is done.
 

@@ -1,4 +1,4 @@
-//! TLS for accepted connections: who we are, whom we let in, and files that may change while we run.
+//! TLS for accepted connections: our own identity, which clients we let in, and files that may change while we run.
 //!
 //! Certificates, keys and authorities are read at the start, and again when [`ServerTls::reload_if_changed`] finds that a file is
 //! another one than before, or when [`ServerTls::reload`] is called. New connections get what was read last; those that are open keep
@@ -136,7 +136,7 @@ struct CurrentConfig {
     files: Vec<Option<Fingerprint>>,
 }
 
-/// What tells a file from the one that was at its path before.
+/// What distinguishes a file from the one that was at its path before.
 #[derive(Debug, PartialEq, Eq)]
 struct Fingerprint {
     device: u64,

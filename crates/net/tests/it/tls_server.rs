@@ -350,7 +350,7 @@ fn openssl(arguments: &[&str], output: &Path) -> bool {
     done.is_ok_and(|done| done.status.success())
 }
 
-/// What `openssl x509 -req` makes where it is told of no extensions.
+/// What `openssl x509 -req` makes where it is given no extensions.
 #[test]
 fn a_certificate_of_an_older_version_may_be_shown() {
     let authority = authority("server-version-1");

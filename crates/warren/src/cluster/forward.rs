@@ -16,7 +16,7 @@ use crate::node::{EntryPoint, Forward, ForwardedConnection, Forwarding};
 pub(super) struct Way(Option<(NodeName, watch::Sender<()>)>);
 
 impl Way {
-    /// Leads there from now on. What is carried elsewhere ends at once; what is carried there already goes on.
+    /// Leads there from now on. Connections to another node end at once; connections to that one stay.
     fn lead_to(&mut self, leader: &NodeName) -> WayEnd {
         let (_, open) = match self.0.take() {
             Some(way) if way.0 == *leader => self.0.insert(way),
@@ -25,7 +25,7 @@ impl Way {
         WayEnd(open.subscribe())
     }
 
-    /// What is carried ends at once: that node does not lead any more.
+    /// The carried connections end at once: that node no longer leads.
     pub(super) fn end(&mut self) {
         self.0 = None;
     }
@@ -48,7 +48,7 @@ impl WayEnd {
 pub(super) struct LinkForward {
     leader: NodeName,
     cluster: Arc<ClusterNode>,
-    /// Ends what was carried when that node does not lead any more.
+    /// Ends what was carried when that node no longer leads.
     way_end: WayEnd,
     /// Ends what was carried when this node is to have no clients.
     own_refusal: watch::Receiver<Option<Arc<str>>>,

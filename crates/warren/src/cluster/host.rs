@@ -22,9 +22,9 @@ use crate::node::Ingress;
 pub(super) enum Command {
     /// A broker is to run on this store.
     Serve { store: Arc<Store>, recovered: Box<RecoveredStore>, reply: oneshot::Sender<Result<(), String>> },
-    /// It receives nothing any more.
+    /// The broker receives nothing more.
     Pause { reply: oneshot::Sender<()> },
-    /// It stops, and nothing of it is left.
+    /// The broker stops, and nothing of it is left.
     Stop { reason: String, reply: oneshot::Sender<()> },
     /// Where clients go while none runs.
     SetSituation(ClientSituation),
@@ -158,7 +158,7 @@ impl Host for ProcessHost {
     }
 
     fn alarms(&self) -> NodeAlarms {
-        // A broker looks by itself, and at limits that may have been set since the start.
+        // A broker checks them itself, and against limits that may have been set since the start.
         let alarms = match self.broker() {
             Some(broker) => broker.alarms(),
             None => broker::look_at_resources(&self.options, &self.data_dir),

@@ -16,7 +16,7 @@ use tokio::net::UnixStream;
 
 /// How long the answer is waited for.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// What of the client's request says who it is, and which page asks.
+/// The headers of the client's request that identify the user and the page that asks.
 const SHOWN: [&str; 3] = ["authorization", "cookie", "sec-fetch-site"];
 /// Of the answer only the first line is looked at, which is no longer.
 const LINE_LEN_MAX: usize = 1 << 10;

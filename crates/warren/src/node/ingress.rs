@@ -72,9 +72,9 @@ pub(crate) struct ForwardedConnection {
     pub(crate) entry: EntryPoint,
     /// The client's.
     pub(crate) stream: Stream,
-    /// What has been read of it already, and goes first.
+    /// What has been read of it already, and is sent first.
     pub(crate) received: Vec<u8>,
-    /// It ends when the node where it came in is to have no clients. Those for operators go on.
+    /// It ends when the node where it came in is to have no clients. Those for operators stay.
     pub(crate) is_clients: bool,
 }
 

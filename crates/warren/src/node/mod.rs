@@ -171,7 +171,7 @@ impl Node {
         Ok(())
     }
 
-    /// Waits until nothing will be durable any more, which may be for ever: also where no broker runs. The caller looks at the cause.
+    /// Waits until nothing more will become durable, which may be for ever: also where no broker runs. The caller looks at the cause.
     /// Alone, the process ends, whatever it is. In a cluster it is an ordinary event that another node leads: the broker is stopped.
     pub(crate) async fn failed(&self) -> Failed {
         match &self.running {
@@ -206,8 +206,8 @@ impl Node {
         self.ingress.set(situation);
     }
 
-    /// The broker receives nothing any more, and new connections are held. When this is over, all that was received is durable, if it says
-    /// so: another node may take over. The broker is to be stopped next.
+    /// The broker receives nothing more, and new connections are held. When this returns true, all that was received is durable: another
+    /// node may take over. The broker is to be stopped next.
     pub(crate) async fn pause_broker(&self) -> bool {
         self.ingress.set(Situation::Waiting);
         match &self.running {
@@ -216,9 +216,9 @@ impl Node {
         }
     }
 
-    /// Stops the broker, and the process goes on: clients get the reason and their connections end, connections that come are treated as
-    /// `next` says, and when this is over nothing of the broker is left. Its directory can be opened again. An error says that the store
-    /// could not be closed as it should be; that another node leads by now is none.
+    /// Stops the broker while the process keeps running: clients get the reason and their connections end, connections that come are
+    /// treated as `next` says, and when this is over nothing of the broker is left. Its directory can be opened again. An error means that
+    /// the store could not be closed as it should be; that another node leads by now is no error.
     pub(crate) async fn stop_broker(&mut self, stop: BrokerStop<'_>, next: Situation) -> Result<(), CloseError> {
         self.ingress.set(next);
         let Some(running) = self.running.take() else { return Ok(()) };

@@ -54,7 +54,7 @@ impl bridge::Host for OwnBroker {
     }
 }
 
-/// Whether a host is meant: by its name, or as one below a domain (`*.example.com`).
+/// Whether the pattern names a host: by its name, or as one below a domain (`*.example.com`).
 fn is_like(pattern: &str, host: &str) -> bool {
     match pattern.strip_prefix('*') {
         Some(rest) => {

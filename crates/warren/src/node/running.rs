@@ -38,7 +38,7 @@ const PAUSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct BrokerStop<'a> {
     /// The reason that clients get, with 320; none: that the process ends.
     reason: Option<&'a str>,
-    /// Another node goes on with what this one has received: all of that is to be durable first.
+    /// Another node continues with what this one has received: all of that is to be durable first.
     is_handover: bool,
     /// How long clients may take to go.
     timeout: Duration,
@@ -196,13 +196,12 @@ impl RunningBroker {
         &self.serving
     }
 
-    /// Waits until nothing will be durable any more, which may be for ever.
+    /// Waits until nothing more will become durable, which may be for ever.
     pub(super) async fn failed(&self) -> store::journal::Failed {
         self.serving.broker.failed().await
     }
 
-    /// Receives nothing any more, and waits until all that was received is durable: before another node takes over. Says whether that is
-    /// so.
+    /// Receives nothing more, and waits until all that was received is durable: before another node takes over. Returns whether it is.
     pub(super) async fn pause(&self) -> bool {
         tokio::join!(self.shovels.stop(HANDOVER_TIMEOUT), self.links.stop(HANDOVER_TIMEOUT));
         self.serving.group.close(HANDOVER_TIMEOUT).await;
@@ -290,8 +289,8 @@ impl StoppedBroker {
         self.closed
     }
 
-    /// Waits until nothing of it is left: its data directory can be opened again then. The store goes last, and here: so it has gone when
-    /// this is over, and not only begun to.
+    /// Waits until nothing of it is left: its data directory can be opened again then. The store is dropped last, and here: so it has been
+    /// dropped when this is over, and not only begun to be.
     pub(super) async fn wait_until_unused(self) -> Result<(), CloseError> {
         let Self { serving, store, closed } = self;
         serving.group.cut(END_TIMEOUT).await;

@@ -18,7 +18,7 @@ pub(crate) struct Settings {
     pub(crate) audit_log: Option<Arc<dyn EventSink>>,
     pub(crate) auth_steps: Vec<AuthStep>,
     pub(crate) of_http: Arc<management::Options>,
-    /// All listeners, as the API tells of them.
+    /// All listeners, as the API shows them.
     pub(crate) listeners: Vec<ListenerInfo>,
     pub(crate) process: Arc<Process>,
     /// How many connections the limit of open files leaves room for.

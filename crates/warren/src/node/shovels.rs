@@ -134,7 +134,7 @@ fn id_of(parameter: &VhostParameter) -> ShovelId {
     ShovelId { vhost: Some(parameter.vhost.clone()), name: parameter.name.clone() }
 }
 
-/// What is said of a shovel goes with it: the next one of its name is another one.
+/// Deletes the pauses of deleted shovels: the next shovel of such a name is another one.
 fn forget_pauses(broker: &Broker) {
     for VhostParameter { vhost, name, .. } in broker.vhost_parameters(Some(PAUSE_COMPONENT), None) {
         let vhost = vhost.as_str();

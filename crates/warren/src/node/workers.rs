@@ -2,7 +2,7 @@
 //!
 //! A thread keeps the chunk that it writes messages to, a mebibyte for each kind of content, until it writes for another broker. A node
 //! that stops leading may not do so for weeks. Only the thread itself can let go of it, and a runtime does not say which thread runs
-//! what: so there is a task for each of them, and none of these goes on before all have met.
+//! what: so there is a task for each of them, and none of these continues before all have met.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;

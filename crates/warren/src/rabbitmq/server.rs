@@ -113,7 +113,7 @@ fn remark_plugins(environment: &mut Environment, file: &Path) {
     }
 }
 
-/// Starts the broker as a process of its own, which goes on when this one has ended.
+/// Starts the broker as a process of its own, which keeps running when this one has ended.
 fn detach(words: &[OsString]) -> Result<()> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let words = words.iter().filter(|word| *word != "-detached" && *word != "--detached");

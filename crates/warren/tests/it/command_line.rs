@@ -175,7 +175,7 @@ fn fsck_of_a_missing_directory_fails_in_one_sentence() {
     check_fails(&["fsck", "--data-dir", "/no/such/dir"], 1, "/no/such/dir");
 }
 
-/// The operating system's reason was told twice.
+/// The operating system's reason was printed twice.
 #[test]
 fn why_a_directory_cannot_be_used_is_told_once() {
     let dir = scratch("file-for-dir");

@@ -32,7 +32,7 @@ fn the_operator_needs_no_password_even_where_there_is_no_http() {
     says(&ctl(&data_dir, &["set_permissions", "bob", ".*", ".*", ".*"]));
     says(&ctl(&data_dir, &["declare", "queue", "name=q"]));
     assert!(says(&ctl(&data_dir, &["list_queues", "name", "messages"])).contains("q\t0\n"));
-    // Who says who they are has to prove it.
+    // A client that names a user has to prove its identity.
     says(&ctl(&data_dir, &["authenticate_user", "bob", "secret"]));
     check_output(&ctl(&data_dir, &["authenticate_user", "bob", "wrong"]), 65, "is not accepted");
     broker.stop();

@@ -1,4 +1,4 @@
-//! `warren ctl` as a process: what goes over the wire, what goes out, and which status it ends with.
+//! `warren ctl` as a process: what it sends, what it prints, and which status it ends with.
 
 use std::fs;
 use std::io::{BufReader, Write as _};

@@ -117,7 +117,7 @@ impl Broker {
         });
         let mut broker = Broker { child, lines, log: String::new(), heard: 0 };
         broker.wait_for_event("started");
-        // Other threads may have told of something before.
+        // Other threads may have logged something before.
         broker.heard = 0;
         broker
     }

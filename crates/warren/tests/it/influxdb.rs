@@ -33,7 +33,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    /// `react` is told which request it is, from 1.
+    /// `react` gets the request's number, from 1.
     fn start(react: fn(u32) -> Reaction) -> Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();

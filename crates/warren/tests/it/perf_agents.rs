@@ -148,7 +148,7 @@ fn interrupt_of_the_coordinator_ends_it_everywhere() {
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     let run = bench.results().runs.remove(0);
     assert!(run.interrupted.unwrap().starts_with("interrupted after "));
-    // Every publisher came to its end and told of it. Consumers may be interrupted before they have the last messages.
+    // Every publisher came to its end and reported it. Consumers may be interrupted before they have the last messages.
     let incomplete = run.summary.sequence.incomplete_because;
     let is_rest = |because: &str| because == "some messages were still in queues or with consumers at the end";
     assert!(incomplete.as_deref().is_none_or(is_rest), "{incomplete:?}");

@@ -69,7 +69,7 @@ pub(crate) fn relay(target: &str, delay: Duration) -> String {
     address
 }
 
-/// Whatever comes from one side goes to the other, each piece a delay after it came, however many are on their way.
+/// Sends what comes from one side to the other, each piece a delay after it came, however many are on their way.
 fn pass_on(mut from: TcpStream, mut to: TcpStream, delay: Duration) {
     let (sender, receiver) = mpsc::channel::<(Instant, Vec<u8>)>();
     std::thread::spawn(move || {
@@ -138,7 +138,7 @@ fn delay_on_the_way_is_measured_and_named() {
         for stage in ["answer", "confirm", "deliver"] {
             assert!(p50(&delayed, stage) >= added, "{stage}: {delayed}");
         }
-        // Header, start-ok, open: three round trips. The relay accepts by itself.
+        // Header, start-ok, open: three round trips. The relay accepts connections itself.
         assert!(p50(&delayed, "open") >= 3.0 * added, "{delayed}");
         assert!(p50(&delayed, "connect") < added, "{delayed}");
         assert_eq!(delayed["cause"], "between", "{delayed}");

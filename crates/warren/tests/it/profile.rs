@@ -40,7 +40,7 @@ pub(crate) fn perf(uri: &str, options: &str) -> Child {
     let mut child = program(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains(", time ")), "the load did not begin");
-    // It goes on printing, to nothing.
+    // The program keeps printing, to nothing.
     std::thread::spawn(move || lines.for_each(drop));
     child
 }
@@ -159,7 +159,7 @@ fn a_profile_is_gone_with_its_viewer_its_time_and_an_alarm() {
     check_output(&refused, 1, "a CPU profile is being made already, and there can be one at a time");
     viewer.kill().unwrap();
     viewer.wait().unwrap();
-    // It would have gone on for longer than an event is waited for.
+    // It would have lasted longer than an event is waited for.
     load.broker.wait_for_event("CPU profile ended");
 
     // One that reads nothing, but is there, has the profile until its time is over.
@@ -170,7 +170,7 @@ fn a_profile_is_gone_with_its_viewer_its_time_and_an_alarm() {
     assert!(began_at.elapsed() >= Duration::from_secs(1), "{:?}", began_at.elapsed());
     drop(suspended);
 
-    // And an alarm ends it for all who look.
+    // And an alarm ends it for all viewers.
     let _viewer = ask(&data_dir, "seconds=300");
     load.broker.wait_for_event("CPU profile started");
     let limit = ["ctl", "--data-dir", data_dir.to_str().unwrap(), "set_vm_memory_high_watermark", "absolute", "1"];

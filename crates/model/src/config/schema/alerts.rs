@@ -1,4 +1,4 @@
-//! Keys of alerts: rules, and whom to tell.
+//! Keys of alerts: rules, and the receivers of notices.
 
 use std::time::Duration;
 

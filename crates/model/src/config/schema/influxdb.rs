@@ -1,4 +1,4 @@
-//! Keys of statistics for InfluxDB: where they go, who asks, and of what they are.
+//! Keys of statistics for InfluxDB: where they are sent, with which login, and what they cover.
 
 use std::time::Duration;
 

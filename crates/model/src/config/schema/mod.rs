@@ -1,6 +1,6 @@
 //! The broker's table of configuration keys.
 //!
-//! Every key that RabbitMQ 4.3 knows is here, so that its files are understood; what is not honoured says so.
+//! Every key that RabbitMQ 4.3 knows is here, so that its files are understood; keys that are not honoured are marked as such.
 
 pub(super) mod access;
 pub(super) mod alerts;

@@ -1,4 +1,4 @@
-//! Tokens: what they are for, and who issues them.
+//! Tokens: what they are for, and which issuers they are from.
 
 use super::{Key, Row, Section, Type, alias, effective, no_effect, not_built, refused};
 use crate::config::http_url::HTTP_URL;

@@ -17,9 +17,9 @@ pub(crate) const DELIVERY_LIMIT_DEFAULT: u32 = 20;
 /// What a queue does, from its arguments, its policies and its type.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueFeatures {
-    /// A message goes after this time.
+    /// A message expires after this time.
     pub message_ttl_ms: Option<u64>,
-    /// The queue goes after this time without use.
+    /// The queue expires after this time without use.
     pub expires_ms: Option<u64>,
     /// Where messages go that the queue gives up.
     pub dead_letter: Option<DeadLetter>,

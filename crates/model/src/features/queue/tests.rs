@@ -128,7 +128,7 @@ fn a_dead_letter_exchange_is_the_arguments_or_else_the_policys() {
         let of = |set: &serde_json::Value, users: &serde_json::Value| features(queue_type, set, users).dead_letter;
         assert_eq!(of(&named, &users), dead_letter("a", Some("k"), false));
         assert_eq!(of(&json!({}), &users), dead_letter("b", Some("l"), false));
-        // Each is merged by itself: the key of a policy is for the exchange of an argument, too.
+        // Each is merged separately: the key of a policy is for the exchange of an argument, too.
         let exchange_only = json!({"x-dead-letter-exchange": "a"});
         assert_eq!(of(&exchange_only, &json!({"dead-letter-routing-key": "l"})), dead_letter("a", Some("l"), false));
         assert_eq!(of(&json!({}), &json!({"dead-letter-routing-key": "l"})), None);

@@ -20,7 +20,7 @@ const OPEN_OK: &str = "\0\n\0\x29\0";
 
 const FOLLOWER: &str = "hare2@localhost";
 
-/// What one node tells another of a connection.
+/// What one node reports to another about a connection.
 type Facts = (EntryPoint, Endpoints, Option<TlsInfo>);
 
 /// The way to the leader: facts go beside the sockets, in the order in which these connect.

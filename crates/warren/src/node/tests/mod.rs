@@ -1,4 +1,4 @@
-//! A node whose broker comes and goes, with real sockets, clients and files.
+//! A node whose broker starts and stops, with real sockets, clients and files.
 
 #[path = "../../../../cluster/tests/it/fake_control.rs"]
 mod fake_control;
@@ -105,7 +105,7 @@ async fn soon<T>(act: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, act).await.expect("soon")
 }
 
-/// Waits until it is so.
+/// Waits until `is_so` holds.
 async fn until(mut is_so: impl FnMut() -> bool) {
     soon(async {
         while !is_so() {

@@ -215,7 +215,7 @@ async fn what_a_node_answers_itself_needs_no_broker() {
     house.close().await;
 }
 
-/// A node whose leadership ends when the test says so.
+/// A node whose leadership the test ends.
 #[derive(Debug)]
 struct Transferring {
     of_rest: FakeControl,

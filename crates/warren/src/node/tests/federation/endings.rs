@@ -133,7 +133,7 @@ async fn what_is_being_deleted_is_waited_for_but_not_for_ever() {
     stage.links.reconcile(Vec::new());
     stage.links.stop(SOON).await;
     assert!(stage.is_clean());
-    // Nothing runs any more.
+    // Nothing runs after the stop.
     stage.links.reconcile(stage.link("u", json!({})));
     assert!(stage.links.statuses().is_empty());
 
@@ -156,7 +156,7 @@ async fn an_upstream_may_get_another_name() {
     let mut stage = Stage::set("renamed").await;
     stage.run(stage.link("u", json!({}))).await;
     stage.feed().await;
-    // What is bound to the queue goes if the queue does.
+    // A binding of the queue is deleted with the queue.
     declare_exchange(&mut stage.there, "mark").await;
     bind(&mut stage.there, WAITING, "mark", "m").await;
     stage.run(stage.link("v", json!({"prefetch-count": 3}))).await;
@@ -166,7 +166,7 @@ async fn an_upstream_may_get_another_name() {
     stage.run(stage.link("w", json!({"expires": 3_600_000}))).await;
     stage.feed().await;
     assert!(keys(&stage.up, "mark").is_empty());
-    // Of two, one goes.
+    // One of two links ends.
     bind(&mut stage.there, WAITING, "mark", "m").await;
     let two = ["w", "v"].map(|upstream| stage.link(upstream, json!({"expires": 3_600_000})));
     stage.links.reconcile(two.concat());
@@ -174,7 +174,7 @@ async fn an_upstream_may_get_another_name() {
     stage.run(two[0].clone()).await;
     until(|| stage.up.node.broker().unwrap().connection_views().len() == 2).await;
     assert_eq!(keys(&stage.up, "mark"), ["m"]);
-    // One goes, and only then the other one comes.
+    // One link ends, and only then the other one begins.
     stage.links.reconcile(Vec::new());
     stage.run(stage.link("z", json!({"expires": 7_200_000}))).await;
     stage.feed().await;

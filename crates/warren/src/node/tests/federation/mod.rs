@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A broker by itself, whose cluster is called so.
+/// A broker alone, whose cluster has that name.
 async fn start(test: &str, name: &str) -> TestNode {
     let mut house = TestNode::open(&format!("federation-{test}-{name}"), &[&format!("cluster_name={name}")]);
     house.start().await;
@@ -190,7 +190,7 @@ async fn an_exchange_is_fed_with_what_is_bound_to_it() {
         .await
         .unwrap();
     until(|| keys(&up, "x") == ["b.*"]).await;
-    // What the link has made goes with it.
+    // What the link has made is deleted with it.
     assert!(ready(&up, "federation: x -> down").is_some());
     delete_policy(&down);
     until(|| ready(&up, "federation: x -> down").is_none()).await;

@@ -11,7 +11,7 @@ fn made(kind: &str, suffix: &str) -> String {
     format!("/api/{kind}/%2F/{}{suffix}", WAITING.replace(' ', "%20").replace(':', "%3A").replace('>', "%3E"))
 }
 
-/// Waits until the only link has failed for a reason that says so.
+/// Waits until the only link has failed for a reason with that text.
 async fn until_failed(stage: &Stage, text: &str) {
     let has_failed = || {
         let statuses = stage.links.statuses();
@@ -116,7 +116,7 @@ async fn links_follow_upstreams_policies_and_vhosts() {
     broker.delete_vhost_parameter(&Actor::broker(), "/", FEDERATION_UPSTREAM, "u").unwrap();
     until(|| links.statuses().is_empty()).await;
     until(|| ready(&down, "events") == Some(3)).await;
-    // A vhost goes with all that is in it.
+    // A vhost is deleted with all that is in it.
     let north = VhostName::parse(b"north").unwrap();
     broker.put_vhost(&Actor::broker(), VhostRequest::named(north.clone())).unwrap();
     let value = json!({"uri": format!("amqp://guest:guest@{}/%2F", up.amqp())});

@@ -28,7 +28,7 @@ const COVERED_LEN: usize = 40;
 pub struct Ballot {
     /// The highest term it has seen.
     pub term: Term,
-    /// Whom it votes for in that term.
+    /// The member that it votes for in that term.
     pub vote: Option<MemberId>,
 }
 

@@ -51,7 +51,7 @@ pub trait Engine: Send {
     /// What was sent to this member lately is lost, because its link broke: what it has is asked for anew.
     fn unreachable(&mut self, peer: MemberId);
 
-    /// Says what is to be done; `out` is cleared first. To be called before contents that came with a message are let go.
+    /// Writes what is to be done to `out`; which is cleared first. To be called before contents that came with a message are let go.
     fn ready(&mut self, out: &mut Ready);
 
     /// All that was to be written up to that number is durable.
@@ -71,7 +71,7 @@ pub trait Engine: Send {
     /// How things stand.
     fn status(&self) -> Status;
 
-    /// Who leads, as far as this member knows.
+    /// The member that leads, as far as this member knows.
     fn leader(&self) -> Option<MemberId>;
 
     /// How far each other member is, by a leader's knowledge; empty if this one does not lead.
@@ -116,7 +116,7 @@ pub struct Status {
     pub role: Role,
     /// What it has promised, be it durable or not.
     pub ballot: Ballot,
-    /// Whom it follows, or itself.
+    /// The member that it follows, or itself.
     pub leader: Option<MemberId>,
     /// Up to where all is committed, as far as it knows.
     pub committed: Index,
@@ -128,7 +128,7 @@ pub struct Status {
     pub base: LogId,
     /// Where its log ends.
     pub last: LogId,
-    /// Whom it hands over to.
+    /// The member that it hands over to.
     pub handing_over_to: Option<MemberId>,
     /// The members, as far as applied.
     pub members: Members,
@@ -147,7 +147,7 @@ impl Status {
 /// How a leader sees another member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerStatus {
-    /// Whom.
+    /// The member.
     pub member: MemberId,
     /// Up to where its log equals the leader's, durably.
     pub upto: Index,

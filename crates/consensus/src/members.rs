@@ -1,4 +1,4 @@
-//! Who belongs to a group, and changes of that.
+//! The members of a group, and changes of them.
 
 use crate::ids::{LogId, MemberId};
 use crate::limits::MEMBERS_MAX;
@@ -8,11 +8,11 @@ use crate::limits::MEMBERS_MAX;
 pub struct Members {
     /// Whose majority decides.
     pub voters: Vec<MemberId>,
-    /// While a change of several runs: those whose majority has to agree, too. Empty otherwise.
+    /// While a change of several runs: the voters whose majority has to agree, too. Empty otherwise.
     pub outgoing: Vec<MemberId>,
-    /// Who only follows.
+    /// Members that only follow.
     pub learners: Vec<MemberId>,
-    /// Who is still in `outgoing` and then becomes a learner.
+    /// Members that are still in `outgoing` and then become learners.
     pub learners_next: Vec<MemberId>,
     /// Whether the leader ends the change itself; set exactly while one runs.
     pub ends_by_itself: bool,

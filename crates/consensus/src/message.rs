@@ -1,8 +1,8 @@
 //! What members of a group say to each other. `wire` has it as bytes.
 //!
-//! A message names entries; their contents are not in it. Who sends an `Append` puts the commits' bytes behind it on the link, found by
+//! A message names entries; their contents are not in it. The sender of an `Append` puts the commits' bytes behind it on the link, found by
 //! the entries' ids in its journal: the log has them when [`Ready::send`](crate::Ready) names them, and if it is compacted before they are
-//! sent, nothing is sent. Who receives one keeps the bytes aside until [`Ready::append`](crate::Ready) has named the same ids, or has not.
+//! sent, nothing is sent. The receiver keeps the bytes aside until [`Ready::append`](crate::Ready) has named the same ids, or has not.
 
 use crate::entry::Entry;
 use crate::ids::{Index, LogId, MemberId, Term};
@@ -11,7 +11,7 @@ use crate::members::Base;
 /// A message, with its envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who sends it.
+    /// Its sender.
     pub from: MemberId,
     /// Its receiver.
     pub to: MemberId,

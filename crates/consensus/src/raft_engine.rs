@@ -373,7 +373,7 @@ impl RaftEngine {
         self.step_down_if_removed();
     }
 
-    /// A leader whom an earlier leader's change removes keeps leading in raft-rs 0.7.0, and panics at the next answer. Here it follows.
+    /// A leader that an earlier leader's change removes keeps leading in raft-rs 0.7.0, and panics at the next answer. Here it follows.
     /// It still votes, and reports what is committed where it refuses: so the remaining members get on without it.
     fn step_down_if_removed(&mut self) {
         let raft = &mut self.raw.raft;

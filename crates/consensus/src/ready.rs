@@ -25,14 +25,14 @@ pub enum Role {
     Leader,
 }
 
-/// Who leads, as one member sees it.
+/// Which member leads, as one member sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Leadership {
     /// The member's term.
     pub term: Term,
     /// What the member does in it.
     pub role: Role,
-    /// Whom it follows, or itself.
+    /// The member that it follows, or itself.
     pub leader: Option<MemberId>,
 }
 
@@ -54,14 +54,14 @@ pub struct Ready {
     pub append: Vec<Entry>,
     /// To be sent at once. It may be lost.
     pub send: Vec<Message>,
-    /// Whom files are to be shipped to.
+    /// Members that files are to be shipped to.
     pub ship: Vec<Shipment>,
     /// A new member is to be shipped to, and the last checkpoint was made before it was one: a newer one is wanted.
     pub is_checkpoint_wanted: bool,
     /// All entries up to this one are committed: on a majority of disks, and for ever. Perhaps not yet on this disk. A leader's word: any
     /// majority of the members has them and knows itself as a majority.
     pub committed: Index,
-    /// Who leads, if that has changed.
+    /// Which member leads, if that has changed.
     pub leadership: Option<Leadership>,
     /// The members, if they have changed.
     pub members: Option<Members>,

@@ -47,9 +47,9 @@ pub struct VhostLimits {
     pub connection_max: Option<u64>,
     /// Most queues.
     pub queue_max: Option<u64>,
-    /// Most messages that are published in a second; who publishes more is slowed down.
+    /// Most messages that are published in a second; faster publishers are slowed down.
     pub publish_rate_max_per_s: Option<u64>,
-    /// Most bytes of bodies that are published in a second; who publishes more is slowed down.
+    /// Most bytes of bodies that are published in a second; faster publishers are slowed down.
     pub publish_bytes_max_per_s: Option<u64>,
 }
 

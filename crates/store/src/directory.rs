@@ -127,7 +127,7 @@ fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn Lock>, DirError> {
         let pid = read_text(disk, &path).ok().and_then(|text| text.trim().parse().ok());
         return Err(DirError::Locked { dir: dir.to_owned(), pid });
     };
-    // Who has it is for messages only: not worth failing for, on a full disk say.
+    // The owner's id is for messages only: not worth failing for, on a full disk say.
     let _ = disk.open(&path).and_then(|file| {
         file.truncate(0)?;
         write_all_at(file.as_ref(), format!("{}\n", std::process::id()).as_bytes(), 0)

@@ -164,7 +164,7 @@ impl Loader {
     }
 
     /// Where walking from slot to slot met damage, the next ones are read one by one, each where the footer says that it is: up to
-    /// the next whose offset is known anyway.
+    /// the next whose offset is known.
     fn read_around(
         &mut self,
         file: &SegmentFile,

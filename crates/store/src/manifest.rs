@@ -187,7 +187,7 @@ impl ManifestFile {
     }
 
     /// Makes what is in force last. It may have been read from the page cache of a kernel that has failed to write it; or it lasts, and
-    /// the other slot names files that no longer exist. So neither slot may be torn, and all goes to another file.
+    /// the other slot names files that no longer exist. So neither slot may be torn, and all is written to another file.
     pub(crate) fn write_again(&mut self, disk: &dyn Disk, path: &Path) -> io::Result<()> {
         match file::replace(disk, path, &file_of(&self.current)) {
             // It cannot be done now; the kernel may still have it to write.

@@ -1,4 +1,4 @@
-//! What the store needs from the owner of the queues: the messages that are still alive, and an ear for where they went.
+//! What the store needs from the owner of the queues: the messages that are still alive, and a receiver for their new places.
 
 use model::ids::{Place, QueueId, QueueSeq, SegmentId};
 use queue::{Counts, Load, MovedMessage, PagedRange, PlacedMessage};
@@ -16,7 +16,7 @@ pub trait QueueOwner: Send + Sync {
     /// slots are settled when it returns. Locks may be released from one queue to the next.
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents);
 
-    /// These messages of one queue and lane, by rising seq, are in a segment now. Under the lock of the queue's shard: tell
+    /// These messages of one queue and lane, by rising seq, are in a segment now. Under the lock of the queue's shard: notify
     /// the queue, and settle the slots of deleted ones before the lock is released. Of an unknown queue all are deleted.
     fn relocate(&self, queue: QueueId, lane: u8, placed: &[PlacedMessage]);
 
@@ -28,7 +28,7 @@ pub trait QueueOwner: Send + Sync {
     fn unload(&self) {}
 
     /// What was alive of this queue in the segments `from` has been copied elsewhere; `moved` is all of it, by rising seq. Under
-    /// the lock of the queue's shard: tell the queue, and settle the new slots of deleted ones before the lock is released. Of an unknown
+    /// the lock of the queue's shard: notify the queue, and settle the new slots of deleted ones before the lock is released. Of an unknown
     /// queue all are deleted.
     fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[MovedMessage]);
 }
@@ -102,7 +102,7 @@ pub struct LoadAnswer {
     /// Runs `(first, end)` of slots before `next_slot` that cannot be read and are not settled: those messages are lost to their queues,
     /// though not deleted.
     pub lost: Vec<(u32, u32)>,
-    /// What went wrong: with the first of `lost`, or if nothing could be read now. The latter is said once of a segment.
+    /// What went wrong: with the first of `lost`, or if nothing could be read now. The latter is reported once for a segment.
     pub error: Option<ReadError>,
 }
 

@@ -1,11 +1,11 @@
-//! Moves what outlives its journal file, or its stay in memory, to segments; then lets the journal files go.
+//! Moves what outlives its journal file, or its stay in memory, to segments; then retires the journal files.
 //!
 //! A position is chosen first. Then the old messages are collected from the queues; whatever was consumed before that is never
 //! written again. They are written to segments, queue by queue, and synced; each queue is notified where its messages lie, and lets go of
 //! the memory. What was consumed while they were written is settled in the segment at that moment. When everything below the position is in
 //! segments a checkpoint records it, and the journal below it is recycled: see `checkpointer`.
 //!
-//! Messages that need not last go the same way when memory is short, without syncing and without a checkpoint.
+//! Messages that need not last are moved, too, when memory is short, without syncing and without a checkpoint.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -47,11 +47,11 @@ pub(crate) struct Goal {
 pub struct RetireReport {
     /// Messages written to segments.
     pub message_count: u64,
-    /// Whether a checkpoint let journal files go.
+    /// Whether a checkpoint retired journal files.
     pub has_checkpoint: bool,
 }
 
-/// Residents of one lane that go to one segment.
+/// Residents of one lane that are written to one segment.
 struct Part {
     lane: usize,
     residents: Range<usize>,
@@ -85,7 +85,7 @@ impl Shared {
         let retired_len = files.iter().take_while(|file| file.end <= goal.position).map(|file| file.used_len).sum();
         if self.is_disk_full() || (goal.position > retired_already && !self.has_room_for(retired_len)) {
             // The journal can go on only in files that it has used before. One at a time: there may be no room for more, and the
-            // reserve has room for what is alive in one. What is written of more and not to its end lets none go.
+            // reserve has room for what is alive in one. A second file that is written only in part retires none.
             goal.position =
                 files.iter().map(|file| file.end).find(|end| *end > retired_already).unwrap_or(retired_already);
         }
@@ -137,7 +137,7 @@ impl Shared {
         Ok(Some(retired))
     }
 
-    /// Moves what the goal names, and lets the journal below its position go.
+    /// Moves what the goal names, and retires the journal below its position.
     pub(crate) fn retire(&self, goal: Goal, owner: &dyn QueueOwner) -> Result<RetireReport, WorkError> {
         let goal = self.at_border(goal);
         let _call = RETIRE.enter(|arguments| {

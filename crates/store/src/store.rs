@@ -166,7 +166,7 @@ impl Store {
     }
 
     /// Takes what is in the batch into the journal, and returns the position at which all of it is durable. Called under the locks of
-    /// the shards whose state the records tell of: the journal's order is theirs.
+    /// the shards whose state the records describe: the journal's order is theirs.
     pub fn append(&self, batch: &mut RecordBatch) -> JournalPosition {
         let position = self.shared.checkpoint_delta.append(&self.shared.journal, batch);
         self.relieve_memory();
@@ -259,8 +259,7 @@ impl Store {
         Admission { shared }
     }
 
-    /// Whether memory for content is so full that it is being moved to segments. Holders of content that is in no queue should let go of
-    /// it.
+    /// Whether memory for content is so full that it is being moved to segments. Content that is in no queue should be dropped.
     #[must_use]
     #[inline]
     pub fn is_memory_short(&self) -> bool {

@@ -16,9 +16,8 @@ use crate::shared::Shared;
 use crate::work_error::WorkError;
 use crate::{QueueOwner, ScrubReport};
 
-/// How nice the threads are that move messages to segments and copy them there: connections, which bring messages in and take them out, go
-/// first,
-/// in the slices of milliseconds that a processor gives. Should the memory become full meanwhile, publishers wait.
+/// How nice the threads are that move messages to segments and copy them there: connections, which bring messages in and take them out,
+/// come first, in the slices of milliseconds that a processor gives. Should the memory become full meanwhile, publishers wait.
 const NICENESS: i32 = 5;
 /// The name of the threads that read from segments.
 pub const READER_THREAD: &str = "store-read";

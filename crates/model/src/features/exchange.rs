@@ -35,8 +35,8 @@ pub struct Sharding {
 impl ExchangeFeatures {
     /// An `x-message-deduplication` exchange drops duplicates, as any other does with the policy or the argument for it.
     ///
-    /// An `x-delayed-message` exchange routes as its argument says. Any other one delays, too, if its policy says so
-    /// (`delayed-message`) or its argument (`x-delayed-exchange`).
+    /// An `x-delayed-message` exchange routes as its argument says. Any other one delays, too, by its policy (`delayed-message`) or its
+    /// argument (`x-delayed-exchange`).
     #[must_use]
     pub fn of(
         exchange_type: ExchangeType,

@@ -16,7 +16,7 @@ pub use permission::{Access, Permission};
 pub use tags::Tags;
 pub use topic::{TopicAccess, TopicPermission, TopicVariables};
 
-/// Someone who may log in.
+/// A user that may log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     /// The name.

@@ -63,7 +63,7 @@ impl Disk for RealDisk {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if dir.is_dir() {
-            // Who made it may have died before its name was synced. If the parent is not ours, neither was that.
+            // Its maker may have died before its name was synced. If the parent is not ours, neither was that.
             return match self.sync_dir(parent) {
                 Err(error) if error.kind() != io::ErrorKind::PermissionDenied => Err(error),
                 _ => Ok(()),

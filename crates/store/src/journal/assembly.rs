@@ -86,8 +86,7 @@ pub fn assemble(
 }
 
 /// Removes files that no longer mean anything: nothing else lets go of them. They are not used again, for behind a torn header what they
-/// have
-/// would seem to be needed.
+/// have would seem to be needed.
 fn remove_void(recovery: &Recovery) -> Result<(), OpenError> {
     let Recovery { disk, dir, files, void, .. } = recovery;
     if void.is_empty() {
@@ -131,7 +130,7 @@ fn close_all(files: &mut Files, found: Vec<FoundFile>, end: &ChainEnd) {
             used_len: file.used_len,
             last: file.last,
             end: next,
-            // Another file begins only where all before it was synced, or a commit says so. A file from which nothing
+            // Another file begins only where all before it was synced, or a commit shows it. A file from which nothing
             // is known to be synced may be there only in the page cache.
             is_anchored: next > file.header.first,
             // One of a replicated journal may have been cut off: what it has behind its end is not to be found in a later use.

@@ -205,8 +205,8 @@ impl BatchQueue {
         self.held_len
     }
 
-    /// Bytes in memory for which publishers have to wait, should they be many: all but those of one commit that has a file of its own. Who
-    /// comes after a very long one is not to wait until that is written, and the rest of what gathers fits a file even so.
+    /// Bytes in memory for which publishers have to wait, should they be many: all but those of one commit that has a file of its own. A
+    /// publisher after a very long one is not to wait until that is written, and the rest of what gathers fits a file even so.
     pub(crate) fn gathered_len(&self) -> u64 {
         self.held_len - self.own_file_len
     }

@@ -96,7 +96,7 @@ impl Journal {
         self.shared.positions.flushed_since(position)
     }
 
-    /// The end of all that survives a power cut, and in a group is committed. Checkpoints go by this, whatever confirms go by.
+    /// The end of all that survives a power cut, and in a group is committed. Checkpoints rely on this, whatever confirms rely on.
     #[must_use]
     pub fn synced(&self) -> JournalPosition {
         self.shared.positions.synced()

@@ -89,7 +89,7 @@ impl Marks {
         self.derive()
     }
 
-    /// Who sets a mark derives the other two from all three afterwards: of two that do so at a time, one sees what both have set.
+    /// A thread that sets a mark derives the other two from all three afterwards: of two that do so at a time, one sees what both have set.
     fn derive(&self) -> Advanced {
         let load = |mark: &AtomicU64| mark.load(Ordering::SeqCst);
         // In this order, for what is flushed has been written before.

@@ -57,7 +57,7 @@
 //! again: it is still in memory, is written to another file under the same positions, and is durable from there. If that
 //! fails too, the journal has failed for good.
 //!
-//! # Who does what
+//! # Which part does what
 //!
 //! [`Journal`] takes record batches, under one short lock. [`Writer`] writes what has gathered while its last sync
 //! ran, when a caller may wait for it (see `pending`); where confirms do not wait for syncs, and where a member leads, a `Syncer` syncs

@@ -245,7 +245,7 @@ impl RecordBatch {
         self.contents_len == 0 && !self.has_definitions
     }
 
-    /// Whether no caller waits for it, unless it says so.
+    /// Whether it may be written late: no caller waits for it unless it is marked so.
     pub(crate) fn can_wait(&self) -> bool {
         self.is_divisible()
     }
@@ -270,7 +270,7 @@ impl RecordBatch {
         self.contents_len
     }
 
-    /// Header and records, as they go into a commit.
+    /// Header and records, as a commit has them.
     pub(crate) fn metas(&mut self) -> &[u8] {
         let records_len = (self.metas.len() - BATCH_HEADER_LEN) as u64;
         assert!(u32::try_from(records_len).is_ok(), "records of a batch are shorter than 4 GiB");
@@ -312,7 +312,7 @@ pub enum Record<'a> {
     Publish {
         /// Its content, in memory again.
         content: Content,
-        /// Where it went.
+        /// The queues that it was put into.
         targets: Targets<'a>,
     },
     /// These messages have left the queue for good.

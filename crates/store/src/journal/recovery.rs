@@ -164,7 +164,7 @@ impl Recovery {
     }
 
     /// Looks at a file without a header when all others are known. A later file that begins behind one of its commits continues it.
-    /// Otherwise its commits are left from an earlier use, or were not synced when the power went; which is seen when all
+    /// Otherwise its commits are left from an earlier use, or were not synced when the power failed; which is seen when all
     /// is read, see [`Recovery::check_headless`].
     fn judge(&mut self, headless: HeadlessFile) -> Result<(), OpenError> {
         let is_continued = |commit: &CommitHeader| {
@@ -276,7 +276,7 @@ fn file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> 
     }
 }
 
-/// A header is damaged when the power went while it was written or taken off, and then nothing in the file is needed
+/// A header is damaged when the power failed while it was written or taken off, and then nothing in the file is needed
 /// that is not whole; or because the disk rots. The first commit says the same as the header did.
 fn damaged_file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> Result<FileKind, OpenError> {
     tracing::warn!(path = %path.display(), "journal file has a damaged header");

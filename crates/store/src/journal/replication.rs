@@ -36,7 +36,7 @@ pub trait Replication: Send + Sync {
     }
 }
 
-/// Who numbers commits and says what is committed; nothing if the node is alone.
+/// The member that numbers commits and reports what is committed; nothing if the node is alone.
 pub(crate) struct Replicator(Option<Arc<dyn Replication>>);
 
 impl Replicator {

@@ -39,7 +39,7 @@ pub(crate) fn path_of(journal_dir: &Path) -> PathBuf {
 /// What a file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SyncedContent {
-    /// It is not there: an older version wrote the directory, or the power went during the first start.
+    /// It is not there: an older version wrote the directory, or the power failed during the first start.
     Missing,
     /// Neither slot is valid, or it cannot be read.
     Damaged,

@@ -1,4 +1,4 @@
-//! Who waits for the journal to get somewhere.
+//! Waiters for the journal to reach a position.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

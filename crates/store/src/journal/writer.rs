@@ -242,7 +242,7 @@ impl Writer {
         })
     }
 
-    /// Whether this commit would go to the last file that there is, though another could be used again after a checkpoint. A
+    /// Whether this commit would be written to the last file that there is, though another could be used again after a checkpoint. A
     /// checkpoint waits until all that it knows of is synced: if no file had room for that, there would never be one again.
     fn is_held_back(&self, commit: &Commit) -> bool {
         let shared = &self.shared;

@@ -13,7 +13,7 @@ use crate::file::Disk;
 use crate::paths::Paths;
 use crate::recovery::{OpenError, attempting};
 
-/// Makes a directory that no process has open one of a node alone. Says whose it was; `None`: it was no member's.
+/// Makes a directory that no process has open one of a node alone. Returns whose it was; `None`: it was no member's.
 ///
 /// # Errors
 ///
@@ -22,7 +22,7 @@ pub fn stand_alone(disk: &dyn Disk, dir: &Path) -> Result<Option<Identity>, Memb
     let _ours = take(disk, dir)?;
     let paths = Paths::new(dir);
     let identity = match identity_of(disk, dir) {
-        // It is to go, whatever it says.
+        // It is to be removed, whatever it says.
         Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
         found => found.map_err(attempting("reading", &paths.group()))?,
     };

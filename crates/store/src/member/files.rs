@@ -68,7 +68,7 @@ impl Member {
         self.shared.core.lock().offer(pulled);
     }
 
-    /// Puts a checkpoint in force whose records this member has, and lets the journal below it go.
+    /// Puts a checkpoint in force whose records this member has, and retires the journal below it.
     ///
     /// # Errors
     ///

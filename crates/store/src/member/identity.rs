@@ -22,7 +22,7 @@ const HEAD_LEN: usize = 16;
 /// No file is longer.
 const LEN_MAX: u64 = 1 << 20;
 
-/// Who a directory is in its group.
+/// Which member of its group a directory is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Drawn when the group was founded; the same on all its members.

@@ -1,7 +1,7 @@
 //! Files that others fetch, which a leader would remove because a newer checkpoint no longer names them. Under load that happens
 //! faster than they are fetched: a member that is far behind would begin again and again. So they stay, for a while.
 //!
-//! A fetching member begins with the checkpoint: that is when the lease begins, of it and of all segments that it names. Each piece that is
+//! A fetching member begins with the checkpoint: the lease begins then, of it and of all segments that it names. Each piece that is
 //! read of these prolongs it. It costs space and nothing else; where there is no more of that, the lease is what gives way, and the member
 //! begins again with the newest checkpoint and the segments it has by then.
 

@@ -169,7 +169,7 @@ pub(crate) struct MemberShared {
     has_notice: Condvar,
     /// Of a leader's commits.
     watch: Mutex<timings::Watch>,
-    /// Who has it sends what is in the outbox: one thread at a time, so that messages keep their order.
+    /// Its holder sends what is in the outbox: one thread at a time, so that messages keep their order.
     sender: Mutex<()>,
     disk_worker: DiskWorker,
     /// Of a follower.
@@ -274,7 +274,7 @@ impl Member {
         self.shared.core.lock().append_change(change)
     }
 
-    /// Who belongs to the group, as far as that has taken effect here.
+    /// The members of the group, as far as that has taken effect here.
     #[must_use]
     pub fn members(&self) -> Members {
         self.shared.core.lock().status().members
@@ -304,7 +304,7 @@ impl Member {
         self.shared.core.lock().ends().end()
     }
 
-    /// Who this directory is.
+    /// Which member this directory is.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.shared.identity
@@ -413,7 +413,7 @@ impl MemberShared {
     }
 
     fn send_all(&self) {
-        // Who has the lock sends what is added meanwhile; it looks again after it has let go.
+        // The lock's holder sends what is added meanwhile; it looks again after it has let go.
         while let Some(alone) = self.sender.try_lock() {
             while let Some(outgoing) = self.next_outgoing() {
                 self.send(outgoing);

@@ -10,7 +10,7 @@ use consensus::MemberId;
 pub enum Situation {
     /// It follows, or waits for a leader.
     Following {
-        /// Whom.
+        /// The member that it follows.
         leader: Option<MemberId>,
     },
     /// It was elected: [`Member::take_over`](super::Member::take_over) is to be called.

@@ -8,7 +8,7 @@ use model::ids::JournalPosition;
 
 use crate::journal::SharedCommit;
 
-/// Commits by index, without gaps. Who is behind them is sent what files have.
+/// Commits by index, without gaps. A member that is behind them is sent what files have.
 #[derive(Default)]
 pub(crate) struct Tail {
     commits: VecDeque<(LogId, Arc<SharedCommit>)>,

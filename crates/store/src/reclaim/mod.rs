@@ -1,16 +1,16 @@
-//! Getting space back: segments that nothing in is alive go, others are copied together. See `policy` for when.
+//! Getting space back: segments without live messages are removed, others are copied together. See `policy` for when.
 //!
-//! What is copied lies in two places until the old segments go. The moment at which the new place counts is guarded by the
+//! What is copied lies in two places until the old segments are removed. The moment at which the new place counts is guarded by the
 //! checkpointer's lock, so that no checkpoint sees half of it:
 //!
-//! 1. Copy what is alive to new segments, and sync them. The queues go on with the old ones.
-//! 2. Lock the checkpointer. Put the new segments into the catalog, and tell each queue under its shard's lock. What it settled since
+//! 1. Copy what is alive to new segments, and sync them. The queues keep using the old ones.
+//! 2. Lock the checkpointer. Put the new segments into the catalog, and notify each queue under its shard's lock. What it settled since
 //!    (1) it settles again in the new segment; from then on it knows only that.
 //! 3. When all have been notified, settle everything in the old segments. Unlock.
 //!
 //! A crash before the next checkpoint finds the old segments named and alive, and the new ones unknown, which it deletes.
-//! The old ones' files go after a checkpoint that no longer names them. Segments of transient messages need no
-//! checkpoint and go at once.
+//! The old ones' files are removed after a checkpoint that no longer names them. Segments of transient messages need no checkpoint and are
+//! removed at once.
 
 mod copy;
 mod policy;
@@ -40,9 +40,9 @@ pub enum ReclaimReport {
     Removed(usize),
     /// So many segments were copied together into so many new ones.
     Copied {
-        /// Segments that went into it.
+        /// Segments that were copied from.
         from: usize,
-        /// Segments that came of it.
+        /// Segments that were written.
         to: usize,
     },
 }

@@ -18,7 +18,7 @@ const RANGE_LEN_MIN: u64 = 256 << 10;
 /// One copy reads from so many segments: each has its buffers.
 const SOURCE_COUNT_MAX: usize = 32;
 
-/// One copy handles so many messages. All of them may go to one segment: its length is looked at from range to range only.
+/// One copy handles so many messages. All of them may be written to one segment: its length is looked at from range to range only.
 const COPY_COUNT_MAX: u64 = 1 << 22;
 const _: () = assert!(COPY_COUNT_MAX <= SLOT_COUNT_MAX as u64, "a segment has no more slots");
 

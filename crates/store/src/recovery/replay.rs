@@ -36,7 +36,7 @@ pub(super) struct QueueReplay {
     dense: Ranges,
     /// Where some are.
     sparse: Ranges,
-    /// What has been settled that may be in sparse ranges: footers will tell.
+    /// What has been settled that may be in sparse ranges: footers decide.
     pub(super) settled: SeqRuns,
     pub(super) returned: BTreeMap<QueueSeq, Returns>,
     pub(super) may_expire: bool,
@@ -188,7 +188,7 @@ impl Replay {
         self.resolve_settled(disk, paths)
     }
 
-    /// Decides what only footers can tell.
+    /// Decides what only footers show.
     pub(super) fn finish(
         mut self,
         disk: &dyn Disk,

@@ -1,4 +1,4 @@
-//! Decides what only a segment's footer can tell: which seqs of a range with holes are in it, and how long what is left alive is.
+//! Decides what only a segment's footer shows: which seqs of a range with holes are in it, and how long what is left alive is.
 //! Each footer is read at most once, and only if there is such a question.
 
 use rustc_hash::FxHashMap;

@@ -23,7 +23,7 @@
 //! repeat enough for `fsck` to write a lost footer again. A segment without a valid trailer was not finished: no
 //! checkpoint names it and a start deletes it.
 //!
-//! A segment does not change after its trailer is written. Nothing here knows when a segment may go: see `reclaim`.
+//! A segment does not change after its trailer is written. Nothing here knows when a segment may be removed: see `reclaim`.
 
 mod footer;
 mod header;

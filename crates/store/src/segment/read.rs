@@ -94,7 +94,7 @@ pub(crate) struct SegmentFile {
 #[derive(Debug)]
 pub(crate) struct Flaw {
     pub(crate) error: ReadError,
-    /// Where slots lie was found by walking over them, as far as that went.
+    /// Slots were found by walking over them, as far as that was possible.
     pub(crate) has_footer: bool,
 }
 

@@ -89,7 +89,7 @@ impl SegmentWriter {
         self.slot_count
     }
 
-    /// No further message should go into this segment.
+    /// No further message should be written to this segment.
     pub(crate) fn is_full(&self, len_max: u64) -> bool {
         self.len() >= len_max || self.slot_count >= SLOT_COUNT_MAX
     }

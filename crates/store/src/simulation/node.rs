@@ -12,7 +12,7 @@ use crate::member::{Member, Situation};
 
 /// One node of a [`super::Group`].
 pub struct Node {
-    /// Who it is in the group.
+    /// Which member of the group it is.
     pub id: MemberId,
     /// Its disk.
     pub disk: SimDisk,
@@ -37,7 +37,7 @@ pub struct Node {
 pub struct Hang {
     since: u64,
     until: u64,
-    /// Writes go to the page cache meanwhile: only syncs hang.
+    /// Writes reach the page cache meanwhile: only syncs hang.
     pub takes_writes: bool,
 }
 

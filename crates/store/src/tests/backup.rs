@@ -149,7 +149,7 @@ impl World {
         None
     }
 
-    /// The power went while a backup was made. If it has its final name all the same, it must be whole.
+    /// The power failed while a backup was made. If it has its final name all the same, it must be whole.
     fn cut_short(&mut self, broker: &Broker, begun: Begun<'_>) {
         let Begun { dir, durable, .. } = begun;
         self.tried.cut_short += 1;
@@ -294,7 +294,7 @@ fn where_writes_or_syncs_fail_there_is_a_whole_backup_or_none() {
         let outcome = store.backup(&copy_dir());
         disk.set_faults(Faults::default());
         let history = broker.history();
-        // The handles to the store go with it.
+        // The handles to the store are dropped with it.
         drop((store, broker));
         disk.restart();
         match outcome {

@@ -190,7 +190,7 @@ fn a_deleted_queue_is_reclaimed_without_other_traffic() {
 }
 
 /// On a full disk with full memory the messages that need not last were written first, found no room, and so no checkpoint
-/// was made: the one thing that would have let journal files go.
+/// was made: the one thing that would have retired journal files.
 #[test]
 fn a_spill_that_finds_no_room_keeps_no_journal() {
     let (disk, lanes) = (SimDisk::new(0), Lanes::default());
@@ -238,7 +238,7 @@ fn journal_files_are_retired_one_by_one_when_the_disk_is_nearly_full() {
 }
 
 /// A manifest that could not be synced was read from the page cache by the next start, which removed the checkpoint before. Then the
-/// power went, and the manifest before was there again.
+/// power failed, and the manifest before was there again.
 #[test]
 fn a_start_removes_no_checkpoint_that_a_power_cut_brings_back() {
     for seed in 0..30 {

@@ -26,7 +26,7 @@ pub(super) fn options(random: &mut Random) -> Options {
     Options::small(PathBuf::from("/data"), random.next())
 }
 
-/// Opens the store; the power may go while it does.
+/// Opens the store; the power may fail meanwhile.
 fn open(disk: &Arc<Meddling>, random: &mut Random) -> (Arc<Store>, RecoveredStore) {
     loop {
         if random.percent(30) {
@@ -109,7 +109,7 @@ fn check_fsck(disk: &SimDisk) {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     match fsck::check(&disk, Path::new("/data")) {
         Ok(report) => assert!(report.is_sound(), "{report}"),
-        // The power went before there was anything in it.
+        // The power failed before there was anything in it.
         Err(error) => assert!(matches!(error, FsckError::NoDataDir { .. }), "{error}"),
     }
 }

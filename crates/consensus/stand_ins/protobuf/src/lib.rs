@@ -10,7 +10,7 @@ pub trait Message: Default {
     /// What it counts as where the engine bounds a message.
     fn compute_size(&self) -> u32;
 
-    /// It as bytes, which go no further than an entry in memory.
+    /// It as bytes, which stay in an entry in memory.
     fn write_to_bytes(&self) -> Result<Vec<u8>, ProtobufError>;
 
     /// Becomes what `write_to_bytes` wrote; what no bytes become is the default.

@@ -22,7 +22,7 @@ pub enum ConfChangeTransition {
     Explicit,
 }
 
-/// Who belongs to a group, and how.
+/// The members of a group, by their parts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the engine's names")]
 pub struct ConfState {

@@ -63,7 +63,7 @@ impl Facts {
         self.promised = self.promised.max(upto);
     }
 
-    /// Where a log begins, all was committed, and the members are everybody's.
+    /// Where a log begins, all was committed, and the members are the same everywhere.
     pub(super) fn begins(&mut self, base: &Base) {
         if base.id.index.0 > 1 {
             let term = self.committed.get(&base.id.index);

@@ -36,7 +36,7 @@ enum Fault {
     AcknowledgeBeforeSync,
     /// Never writes a ballot (rule 6).
     ForgetBallots,
-    /// Says nothing of shipments whose receiver is down (rule 4).
+    /// Reports nothing of shipments whose receiver is down (rule 4).
     ForgetShipments,
     /// Starts with what its log's base says is committed, not its checkpoint (rule 3).
     ForgetCheckpoints,

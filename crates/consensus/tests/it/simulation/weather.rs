@@ -109,7 +109,7 @@ impl World {
             (9, _, Some(learner), _) => vec![MemberStep::Remove(learner)],
             _ => return,
         };
-        // Refused, for one, where the leader would go.
+        // Refused, for one, where the leader would be removed.
         let _ = self.nodes[leader].members[group].engine.as_mut().unwrap().change(&MemberChange { steps });
         self.pump(leader, group);
     }

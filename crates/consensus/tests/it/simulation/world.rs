@@ -367,7 +367,7 @@ impl World {
         }
     }
 
-    /// Who first says that an entry is committed, of all: then it is on the disks of a majority.
+    /// The first member to report an entry as committed: then it is on the disks of a majority.
     fn check_majority(&self, node: usize, group: usize, id: LogId) {
         let member = &self.nodes[node].members[group];
         let status = member.engine.as_ref().unwrap().status();
@@ -393,7 +393,7 @@ impl World {
         message.encode(&mut bytes);
         let mut contents = Vec::new();
         if let Body::Append { entries, .. } = &message.body {
-            // Who sends an `Append` has what it names.
+            // The sender of an `Append` has what it names.
             let member = &self.nodes[node].members[group];
             for entry in entries {
                 let (id, of_entry) = member.tail[&entry.id.index];
@@ -462,7 +462,7 @@ impl World {
         }
     }
 
-    /// Its checkpoint reaches up to what is durable and applied; the journal before may go.
+    /// Its checkpoint reaches up to what is durable and applied; the journal before may be removed.
     pub(super) fn checkpoint(&mut self, node: usize, group: usize) {
         let left = self.random.below(20) as u64;
         let member = &mut self.nodes[node].members[group];

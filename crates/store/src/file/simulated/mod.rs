@@ -50,7 +50,7 @@ pub struct Faults {
 #[derive(Debug, Clone)]
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
-    /// Who syncs reads this first.
+    /// A sync reads this first.
     hanging: Arc<RwLock<()>>,
 }
 

@@ -88,7 +88,7 @@ fn after_two_failures_nothing_is_confirmed_any_more() {
     });
 }
 
-/// The kernel forgets what a failed sync did not write, and a dead process cannot tell the next one.
+/// The kernel forgets what a failed sync did not write, and a dead process cannot inform the next one.
 #[test]
 fn what_only_the_page_cache_has_is_not_taken_for_durable() {
     in_both_layouts(|| {

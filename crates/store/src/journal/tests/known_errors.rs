@@ -4,7 +4,7 @@ use super::*;
 use crate::file::write_all_at;
 use crate::journal::format::{CommitHeader, FILE_HEADER_LEN};
 
-/// Opens, or says why not; the power may go or a sync fail meanwhile.
+/// Opens, or returns `None`; the power or a sync may fail meanwhile.
 fn try_open(disk: &SimDisk, from: JournalPosition, salt: u64) -> Option<(World, Vec<Said>)> {
     let options = Options { salt, ..small_options() };
     match World::open(disk, &options, from) {
@@ -73,7 +73,7 @@ fn files_that_were_not_synced_let_no_older_ones_go() {
     });
 }
 
-/// The tail was being copied to a spare file when the power went: a commit without a header. When the header of that
+/// The tail was being copied to a spare file when the power failed: a commit without a header. When the header of that
 /// file's next use was torn, the old commit was asked what it had said, and named a generation that another file has.
 #[test]
 fn a_commit_that_never_got_its_header_is_forgotten() {

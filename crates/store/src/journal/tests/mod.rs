@@ -72,7 +72,7 @@ struct World {
     contents: ChunkWriter,
     batch: RecordBatch,
     events: Arc<Mutex<Vec<Event>>>,
-    /// Who replicates it, if the layout of replicated journals is tested.
+    /// The group that replicates it, if the layout of replicated journals is tested.
     group: Option<Arc<Group>>,
 }
 

@@ -69,7 +69,7 @@ fn live(disk: &SimDisk, options: &Options, model: &mut Model, random: &mut Rando
         Ok((recovery, said)) => {
             let end = recovery.end.as_ref().unwrap().position;
             model.check(&said, end, seed);
-            // Who looks for entries finds the same journal, and no gap in the log.
+            // A search for entries finds the same journal, and no gap in the log.
             let mut entries = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), model.from, 0).unwrap();
             assert_eq!(entries.read_entries(&mut |_| {}).unwrap(), end, "seed {seed}");
             said
@@ -151,7 +151,7 @@ pub(super) fn check_lives_with(seed: u64, faults: Faults, before: impl Fn(&mut R
         let options = Options { salt: random.next(), ..options.clone() };
         live(&disk, &options, &mut model, &mut random, seed);
         if random.percent(25) {
-            disk.kill_process(); // in the middle of something, if the power "went" before
+            disk.kill_process(); // in the middle of something, if the power "failed" before
         } else {
             disk.restart();
         }

@@ -105,7 +105,7 @@ impl JournalSlot {
                 self.ending = Some(Ending { journal, failure: None });
                 self.slot = Slot::Lost;
             }
-            // Who is opening the store sees it.
+            // The thread that is opening the store sees it.
             Slot::Opening => {}
             slot => self.slot = slot,
         }

@@ -156,7 +156,7 @@ fn a_leader_waits_for_a_majority_and_never_for_its_own_mark() {
     assert_eq!(three.broker.store().durable(), three.broker.store().appended());
 }
 
-/// A power cut may take a manifest that was read from the page cache, and what it let go with it.
+/// A power cut may take a manifest that was read from the page cache, and the files that it made obsolete with it.
 #[test]
 fn what_a_member_has_read_at_its_start_lasts() {
     for cut in 0.. {

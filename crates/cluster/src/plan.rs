@@ -33,7 +33,7 @@ pub enum Aim {
 /// What the leader knows.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// Who leads: the member that asks.
+    /// The leader: the member that asks.
     pub own: MemberId,
     /// The members, as far as changes of them have taken effect.
     pub members: &'a Members,

@@ -1,4 +1,4 @@
-//! Who belongs to the cluster: names, ids, addresses, and what each node said of itself when it was last heard.
+//! The nodes of the cluster: names, ids, addresses, and what each node said of itself when it was last heard.
 //!
 //! A name has one member id. The same name with a new id is a node whose directory was replaced: it is let in only when the old one is not
 //! connected, and then the old id is removed first and the new one added after it.
@@ -57,7 +57,7 @@ pub enum RosterUpdate {
 pub enum Stranger {
     /// It belongs to another cluster, or to none.
     Cluster {
-        /// Who.
+        /// The node.
         name: NodeName,
         /// Its cluster.
         cluster: Option<ClusterId>,
@@ -70,7 +70,7 @@ pub enum Stranger {
         name: NodeName,
         /// Whose it is.
         known: MemberId,
-        /// Who says it.
+        /// The member that claims it.
         claimed: MemberId,
     },
     /// Its name is another member's, which is not connected: its directory was replaced, and `replace` makes it that.
@@ -88,7 +88,7 @@ pub enum Stranger {
         member: MemberId,
         /// Whose it is.
         known: NodeName,
-        /// Who says it.
+        /// The node that claims it.
         claimed: NodeName,
     },
     /// There are too many.

@@ -51,7 +51,7 @@ pub trait Engine: Send {
     /// What was sent to this member lately is lost, because its link broke: what it has is asked for anew.
     fn unreachable(&mut self, peer: MemberId);
 
-    /// Writes what is to be done to `out`; which is cleared first. To be called before contents that came with a message are let go.
+    /// Writes what is to be done to `out`, which is cleared first. To be called before contents that came with a message are let go.
     fn ready(&mut self, out: &mut Ready);
 
     /// All that was to be written up to that number is durable.

@@ -99,7 +99,7 @@ pub struct LinkSettings {
     pub ack_mode: Option<AckMode>,
     /// `trust-user-id`: whether messages keep the user that they came with.
     pub trusts_user_id: Option<bool>,
-    /// `max-hops`: over how many links a message may go.
+    /// `max-hops`: over how many links a message may pass.
     pub max_hops: Option<u32>,
     /// `expires`, in milliseconds: when the queue there expires, once no link is up.
     pub expires_ms: Option<u64>,

@@ -1,6 +1,6 @@
 //! Field tables as JSON and back, as RabbitMQ's HTTP API and definitions write them.
 //!
-//! What JSON cannot tell apart is lost on the way, as in RabbitMQ: binaries become text, timestamps become numbers. On
+//! What JSON cannot distinguish is lost on the way, as in RabbitMQ: binaries become text, timestamps become numbers. On
 //! the way back whole numbers become 64-bit integers, the others doubles.
 
 use amqp::limits::{SHORT_STR_LEN_MAX, TABLE_DEPTH_MAX};

@@ -220,7 +220,7 @@ impl Listener {
                         tokio::time::sleep(EXHAUSTION_PAUSE).await;
                     }
                 }
-                // The client disconnected between its SYN and our accept; nothing to tell.
+                // The client disconnected between its SYN and our accept; nothing to report.
                 Err(_) => tokio::task::yield_now().await,
             }
         }

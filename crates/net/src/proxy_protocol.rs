@@ -1,4 +1,4 @@
-//! The PROXY protocol, versions 1 and 2: a proxy's first words, which say whose connection it passes on.
+//! The PROXY protocol, versions 1 and 2: a proxy's first words, which name the client of the connection.
 //!
 //! ```text
 //! 1:  PROXY TCP4 192.0.2.1 198.51.100.1 56324 5672\r\n        or TCP6, or UNKNOWN and anything; at most 107 bytes
@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-/// Who is at both ends of a connection.
+/// The addresses of both ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoints {
     /// The other side.
@@ -214,7 +214,7 @@ fn endpoints_of<const LEN: usize, Ip: From<[u8; LEN]> + Into<IpAddr>>(body: &[u8
 pub(crate) enum ReadError {
     #[error(transparent)]
     Header(#[from] HeaderError),
-    /// The peer went away first.
+    /// The peer disconnected first.
     #[error("the client closed the connection")]
     Gone,
 }

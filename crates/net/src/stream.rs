@@ -21,7 +21,7 @@ use crate::websocket::WebSocketStream;
 pub enum Stream {
     /// Plain TCP.
     Tcp(TcpStream),
-    /// Plain TCP through a proxy that says whose connection it is.
+    /// Plain TCP through a proxy that reports the client's address.
     Proxied(Box<ProxiedStream>),
     /// TLS over TCP.
     Tls(Box<TlsStream>),
@@ -175,7 +175,7 @@ impl Stream {
         }
     }
 
-    /// Who is on the other side of a Unix-domain socket; `None` of anything else.
+    /// The process on the other side of a Unix-domain socket; `None` of anything else.
     #[must_use]
     pub fn peer_credentials(&self) -> Option<PeerCredentials> {
         let Self::Unix(unix) = self else { return None };

@@ -27,7 +27,7 @@ pub(crate) struct UnixSocket {
     file: (u64, u64),
 }
 
-/// Who is on the other side of a Unix-domain socket, as the system says.
+/// The process on the other side of a Unix-domain socket, as the system reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerCredentials {
     /// The user that the process runs as.

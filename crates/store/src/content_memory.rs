@@ -3,7 +3,7 @@
 //! ```text
 //!  0 ······ 3/4 ············ len_max ············ admitted_len_max
 //!      fine  │  short: old chunks │  full: publishers wait, unless so much
-//!            │  moved to segments    │  was admitted at once
+//!            │  moved to segments │  was admitted at once
 //! ```
 
 use std::sync::Arc;

@@ -26,7 +26,7 @@ const WAITING_MAX: usize = 8192;
 /// Events that are no change and no login: there are too many of them to be of use here.
 const LEFT_OUT: [&str; 2] = ["channel.", "consumer."];
 
-/// The end of the log where entries go in.
+/// The end of the log where entries are put in.
 #[derive(Debug)]
 pub(crate) struct AuditLog {
     /// None is the last.

@@ -68,7 +68,7 @@ pub enum ControlError {
     /// The operator looks at why.
     #[error("{by} refuses: {why}")]
     Refused {
-        /// Who.
+        /// The node that refuses.
         by: String,
         /// Why.
         why: String,

@@ -29,7 +29,7 @@ pub struct ClusterMetrics {
     pub unreachable_peers: u64,
     /// The other nodes.
     pub members: Vec<MemberMetrics>,
-    /// What went over links.
+    /// What links have carried.
     pub lanes: Vec<LaneBytes>,
 }
 
@@ -44,7 +44,7 @@ pub struct MemberMetrics {
     pub round_trip_s: Option<f64>,
 }
 
-/// What went over a lane, to and from all others together.
+/// What a lane has carried, to and from all others together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneBytes {
     /// Which.

@@ -25,8 +25,8 @@ pub type Outcome<T> = Pin<Box<dyn Future<Output = Result<T, ControlError>> + Sen
 
 /// A node of a cluster, or one that may join one.
 ///
-/// Orders go to the leader by themselves, whichever node they are given to, and from there to the node that they name; where none is named
-/// it is the one that is asked. Those that were given twice do no harm.
+/// Each node passes orders on to the leader, which passes them to the node that they name; where none is named, it is the one that is
+/// asked. Those that were given twice do no harm.
 pub trait Control: Send + Sync + fmt::Debug {
     /// How things stand, as this node knows it. Asks no other node, and takes no time: it is asked for each row of a list.
     fn view(&self) -> Arc<ClusterView>;

@@ -16,7 +16,7 @@ pub struct ClusterView {
     pub cluster: Option<ClusterId>,
     /// The term, as far as is known; 0 without a cluster.
     pub term: u64,
-    /// Who leads, if that is known.
+    /// The node that leads, if that is known.
     pub leader: Option<NodeName>,
     /// Which level of formats is in use.
     pub level: u32,

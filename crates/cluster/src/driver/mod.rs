@@ -152,7 +152,7 @@ impl Driver {
         *self.shared.handing_over.lock() = Some(to);
     }
 
-    /// Who this member is.
+    /// This member's identity.
     #[must_use]
     pub fn identity(&self) -> &store::member::Identity {
         self.shared.member.identity()

@@ -1,4 +1,4 @@
-//! Who may found the cluster: nodes agree on one, before there is a cluster that could agree on anything.
+//! Which node may found the cluster: nodes agree on one, before there is a cluster that could agree on anything.
 //!
 //! One decision by Paxos: a node that wants to found bids; a majority of the listed names promises to hear no lower bid and reports what it
 //! has agreed to before; then that, or the bidder itself, is put to the majority. What a majority has agreed to is never changed, so there
@@ -23,11 +23,11 @@ const MAGIC: &[u8; 8] = b"WRCONS01";
 pub struct Bid {
     /// From 1 on.
     pub round: u64,
-    /// Who bids.
+    /// The bidder.
     pub name: NodeName,
 }
 
-/// Who founds, and what.
+/// The founder, and what it founds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Founder {
     /// Its name.

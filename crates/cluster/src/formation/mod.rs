@@ -38,7 +38,7 @@ pub use reason::{FormationFailure, MissingPeer, WaitReason};
 use crate::address::Address;
 use crate::wire::{ClusterId, NodeName};
 
-/// Who this node is.
+/// This node's identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnIdentity {
     /// Its name.

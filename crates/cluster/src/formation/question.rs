@@ -40,9 +40,9 @@ pub struct Status {
     pub member: MemberId,
     /// What that holds.
     pub state: NodeState,
-    /// Who leads its cluster, and where that is reached, as far as it knows.
+    /// The leader of its cluster, and where that is reached, as far as it knows.
     pub leader: Option<(NodeName, Address)>,
-    /// Who founds the cluster, if it knows what was decided.
+    /// The node that founds the cluster, if it knows what was decided.
     pub chosen: Option<Founder>,
     /// Up to which level it knows formats.
     pub level: u32,

@@ -43,7 +43,7 @@ pub enum WaitReason {
     LowerName(NodeName),
     /// The one that was agreed on.
     Founder {
-        /// Who.
+        /// Its name.
         name: NodeName,
         /// Whether it answers.
         is_reachable: bool,
@@ -68,7 +68,7 @@ pub enum WaitReason {
     Outside {
         /// Theirs.
         cluster: ClusterId,
-        /// Who belongs to it.
+        /// The peer that belongs to it.
         peer: NodeName,
     },
 }

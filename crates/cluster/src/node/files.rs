@@ -27,7 +27,7 @@ use crate::roster::Roster;
 
 const TIME_MAGIC: &[u8; 8] = b"WRTIME01";
 
-/// Who belongs to a cluster, and where, is not for others to read.
+/// The names and addresses of a cluster's nodes are not for others to read.
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
 

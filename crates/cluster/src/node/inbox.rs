@@ -34,7 +34,7 @@ pub(super) enum Event {
     OrderAnswered { passed: Box<PassedOrder>, answer: Result<Vec<u8>, CallError> },
     /// Another one does not want this one as a peer, and why; None: it does not yet.
     Rejected { peer: NodeName, sentence: Option<String> },
-    /// The leader has let this member go, or not.
+    /// The leader has removed this member, or not.
     Left { outcome: Result<String, ControlError>, reply: Reply },
     /// A link stands: this node reports itself to its other end.
     Connected(NodeName),
@@ -108,7 +108,7 @@ impl Reply {
     }
 }
 
-/// Where events go in.
+/// Where events are put in.
 pub(super) struct Inbox(Mutex<Sender<Event>>);
 
 impl Inbox {

@@ -45,7 +45,7 @@ impl NodeIo {
         self.links.set_local(local);
     }
 
-    /// Its links go to these peers.
+    /// Sets the peers that its links connect to.
     pub(super) fn set_peers(&self, peers: Vec<PeerAddress>) {
         self.links.set_peers(peers);
     }

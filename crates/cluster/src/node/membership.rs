@@ -140,7 +140,7 @@ impl Membership {
         *self = Membership::default();
     }
 
-    /// Where the links of this node go to: all nodes of the cluster, and seed nodes that are not in it yet.
+    /// The peers that this node's links connect to: all nodes of the cluster, and seed nodes that are not in it yet.
     pub(super) fn peer_addresses(&self, own: &NodeName, seeds: &[SeedNode]) -> Vec<PeerAddress> {
         let mut peers: Vec<PeerAddress> = Vec::new();
         for (name, node) in self.nodes() {

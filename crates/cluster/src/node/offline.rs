@@ -38,7 +38,7 @@ pub enum OfflineError {
     Lost(String),
 }
 
-/// Makes a member's directory that of a node alone, with all that its log has. Says whose it was; `None`: no member's. To be done again
+/// Makes a member's directory that of a node alone, with all that its log has. Returns whose it was; `None`: no member's. To be done again
 /// where it was cut short.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ pub fn force_boot(disk: &dyn Disk, dir: &Path) -> Result<Option<String>, Offline
     Ok(identity.map(|identity| identity.name))
 }
 
-/// Takes a copy of a member's directory for the original. Says whose it is.
+/// Takes a copy of a member's directory for the original. Returns whose it is.
 ///
 /// # Errors
 ///

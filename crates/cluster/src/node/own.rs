@@ -1,4 +1,4 @@
-//! Who this node is: its settings, where peers reach it, and as which directory and start it runs.
+//! This node's identity: its settings, where peers reach it, and as which directory and start it runs.
 
 use consensus::MemberId;
 

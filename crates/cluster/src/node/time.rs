@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 
-/// For how many milliseconds what was heard is trusted to be exact to one: clocks that only count on go apart by less.
+/// For how many milliseconds what was heard is trusted to be exact to one: clocks that only count on drift apart by less.
 const DRIFT: u64 = 1000;
 
 /// A difference that is not worth a file.
@@ -142,7 +142,7 @@ mod tests {
         // This process stood for half a minute while the answer was there.
         estimate.add_answer(START + 1000, 1000, 31_000);
         assert_eq!(estimate.ahead_ms(31_000, START + 30_998), Some(0));
-        // After a while one is taken that took a little longer: clocks go apart.
+        // After a while one is taken that took a little longer: clocks drift apart.
         estimate.add_answer(START + 60_000, 60_000, 60_010);
         assert_eq!(estimate.ahead_ms(60_010, START + 60_000), Some(0));
     }

@@ -215,7 +215,7 @@ pub(super) async fn keep_connected(shared: Arc<Shared>, peer: Arc<PeerState>, la
     }
 }
 
-/// All three lanes fail for the same reason, if not in the same words: one of them is enough to tell the operator and the handler.
+/// All three lanes fail for the same reason, if not in the same words: one report to the operator and the handler is enough.
 fn report_failure(shared: &Shared, peer: &PeerState, lane: Lane, error: ConnectError) {
     let ConnectError { sentence, kind } = error;
     peer.counters.count_failure(&sentence);

@@ -106,7 +106,7 @@ fn piece(part: Option<Part>) -> Result<Option<Vec<u8>>, FetchError> {
     }
 }
 
-/// Where the parts of a file go.
+/// Where the parts of a file are sent.
 pub(super) struct FetchSender(mpsc::Sender<Part>);
 
 impl FetchSender {

@@ -40,7 +40,7 @@ pub enum PeerEvent {
     Connected {
         /// Votes, commits or calls: the others have connections when they are needed.
         lane: Lane,
-        /// Who it is.
+        /// Its identity.
         identity: Identity,
     },
     /// The connection is lost, and what was under way on it with it.

@@ -64,7 +64,7 @@ pub use tls::{LinkTls, LinkTlsOptions};
 pub struct Setup {
     /// Where to listen. With port 0 the system chooses.
     pub listen: SocketAddr,
-    /// Who this node is, and its secret. Without TLS there has to be one.
+    /// This node's identity, and its secret. Without TLS there has to be one.
     pub local: Local,
     /// Mutual TLS, if wanted.
     pub tls: Option<Arc<LinkTls>>,
@@ -186,7 +186,7 @@ impl Links {
         self.shared.peer(peer)?.member()
     }
 
-    /// Who this node is from now on: all connections are made anew, but those of clients.
+    /// Sets this node's identity: all connections are made anew, but those of clients.
     pub fn set_local(&self, local: Local) {
         for peer in self.shared.peers.lock().values() {
             peer.files.lock().take();
@@ -261,8 +261,8 @@ impl Links {
         self.runtime.spawn(async move { then(pending.await) });
     }
 
-    /// Asks the node at an address for its name, and has something done with the answer, as [`Links::call_then`]. Who does not have the
-    /// secret neither says its name nor learns anything.
+    /// Asks the node at an address for its name, and has something done with the answer, as [`Links::call_then`]. A node without the secret
+    /// neither reports its name nor learns anything.
     pub fn name_then(&self, address: Address, then: impl FnOnce(Result<NodeName, NameError>) + Send + 'static) {
         let shared = Arc::clone(&self.shared);
         self.runtime.spawn(async move { then(dialler::name_at(&shared, &address).await) });
@@ -281,7 +281,7 @@ impl Links {
         fetch
     }
 
-    /// A connection to a peer on which a client's bytes go both ways from now on. It belongs to the runtime that this is awaited in, and
+    /// A connection to a peer that carries a client's bytes both ways from now on. It belongs to the runtime that this is awaited in, and
     /// ends as that stream does: what is shut down on one side is at its end on the other. Waits while many others are being made.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ use crate::wire::{ExpectedPeer, Identity, Lane, NodeName};
 /// Where a peer is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerAddress {
-    /// Who is there, and its id if that is known.
+    /// The node there, and its id if that is known.
     pub node: ExpectedPeer,
     /// A name or an address.
     pub host: String,
@@ -42,7 +42,7 @@ impl fmt::Display for PeerAddress {
 pub(super) struct PeerState {
     pub(super) name: NodeName,
     pub(super) address: Mutex<PeerAddress>,
-    /// Who it said to be when it was connected last.
+    /// The identity that it reported when it was connected last.
     pub(super) identity: Mutex<Option<Identity>>,
     votes: LaneQueue,
     commits: LaneQueue,

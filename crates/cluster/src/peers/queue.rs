@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::wire::OutgoingFrame;
 
-/// Why nothing was sent: the caller may tell its engine that the peer is unreachable.
+/// Why nothing was sent: the caller may report to its engine that the peer is unreachable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// There is no such peer.

@@ -88,7 +88,7 @@ impl PeerCounters {
 pub struct LaneStatistics {
     /// Which.
     pub lane: Lane,
-    /// Whether this node has a connection to the peer. Those of files and clients' streams come and go.
+    /// Whether this node has a connection to the peer. Those of files and clients' streams are opened as needed.
     pub is_connected: bool,
     /// Connections that came about, dialled by this node.
     pub connects: u64,
@@ -122,7 +122,7 @@ pub struct RoundTrips {
 pub struct PeerStatistics {
     /// Which.
     pub name: NodeName,
-    /// Who it said to be when it was connected last.
+    /// The identity that it reported when it was connected last.
     pub identity: Option<Identity>,
     /// By lane.
     pub lanes: [LaneStatistics; Lane::ALL.len()],

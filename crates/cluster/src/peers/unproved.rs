@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use tokio::task::AbortHandle;
 
-/// Who has a place, by when it came.
+/// The connections that have a place, by when they came.
 #[derive(Debug)]
 pub(super) struct UnprovedPlaces<T = AbortHandle> {
     count_max: usize,

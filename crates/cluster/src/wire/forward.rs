@@ -1,5 +1,5 @@
-//! A client's stream, passed on to the node that serves it: one frame of this before the client's own bytes, which then go both ways as
-//! they are.
+//! A client's stream, passed on to the node that serves it: one frame of this before the client's own bytes, which are then carried both
+//! ways as they are.
 //!
 //! ```text
 //!  | listener kind u8 | number u16 | peer, an endpoint | local, an endpoint | tls u8, 0 or 1 |, and if 1:

@@ -38,7 +38,7 @@ const OF_HELLO: &[u8] = b"warren link: the hello of who dials";
 /// What this node brings into a handshake.
 #[derive(Debug, Clone)]
 pub struct Local {
-    /// Who it is.
+    /// Its identity.
     pub identity: Identity,
     /// Which level of formats is in use here: a node that knows fewer is refused.
     pub level_wanted: u32,
@@ -397,7 +397,7 @@ impl Acceptor {
         self.side.wanted()
     }
 
-    /// Who dials, once it has proved it; also after it has been refused.
+    /// The dialling node, once it has proved its identity; also after it has been refused.
     #[must_use]
     pub fn dialler(&self) -> Option<&NodeName> {
         self.side.other.as_ref().map(|hello| &hello.identity.name)

@@ -1,4 +1,4 @@
-//! Who a node is, as it says itself.
+//! A node's identity, as it reports it.
 //!
 //! ```text
 //!  | cluster u128, 0 none | member u64, 0 none | incarnation u64 | level u32 | clock in ms u64 | lane u8 | name, a text |
@@ -63,7 +63,7 @@ impl fmt::Display for NodeName {
     }
 }
 
-/// Who a node is.
+/// A node's identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Its cluster; none before it is in one.
@@ -81,7 +81,7 @@ pub struct Identity {
 /// What a node says of itself on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// Who it is.
+    /// Its identity.
     pub identity: Identity,
     /// Its wall clock, in milliseconds since 1970.
     pub clock_ms: u64,

@@ -27,7 +27,7 @@ impl Lane {
     /// All there are.
     pub const ALL: [Lane; 5] = [Lane::Votes, Lane::Commits, Lane::Files, Lane::Calls, Lane::Forward];
 
-    /// The lane on which a member's message is sent. Messages that only report what is committed go with the entries, too: one that
+    /// The lane on which a member's message is sent. Messages that only report what is committed are sent with the entries, too: one that
     /// overtook them would be refused for want of what comes before.
     #[must_use]
     pub fn of(message: &Message) -> Self {

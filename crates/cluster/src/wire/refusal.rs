@@ -49,9 +49,9 @@ pub enum Refusal {
     SameName,
     /// It was dialled as another.
     OtherName {
-        /// Who should be at that address.
+        /// The node that should be at that address.
         expected: NodeName,
-        /// Who is.
+        /// The node that is.
         found: NodeName,
     },
     /// It is none of the known peers, which only may ask.
@@ -59,7 +59,7 @@ pub enum Refusal {
         /// What it wanted instead.
         lane: Lane,
     },
-    /// Who refuses has not got so far. It may come again.
+    /// The refusing side is not ready yet. The other may come again.
     NotReady,
 }
 

@@ -149,7 +149,7 @@ fn another_secret_is_refused_before_anything_is_said() {
     meeting.check_refused("rabbit@b refuses rabbit@a: the secrets of the two differ (warren.cluster.secret)");
 }
 
-/// Who answers without having the secret hears nothing, either.
+/// A side that answers without the secret hears nothing, either.
 #[test]
 fn an_impostor_at_a_peers_address_learns_nothing() {
     let meeting = Meeting::new();

@@ -1,4 +1,4 @@
-//! How members come and go: one change after the other, and never to where nothing can be decided.
+//! How members are added and removed: one change after the other, and never to where nothing can be decided.
 
 use cluster::{Action, Aim, CAUGHT_UP_ENTRIES, Facts, MembershipPlan, PlanRefusal, PlanWaits};
 use consensus::{Index, MemberId, MemberStep, Members, PeerStatus};

@@ -1,4 +1,4 @@
-//! Who belongs to the cluster, as hellos tell and a file keeps.
+//! The nodes of the cluster, as hellos report and a file keeps.
 
 use cluster::wire::{Identity, Recognition};
 use cluster::{Address, Roster, RosterUpdate, Stranger};

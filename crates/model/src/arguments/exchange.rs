@@ -9,7 +9,7 @@ use crate::erlang;
 use crate::name::ExchangeName;
 use crate::resource::{PreconditionFailed, Resource};
 
-/// The argument that names where messages go that an exchange cannot route.
+/// The argument that names the exchange for messages that an exchange cannot route.
 pub(crate) const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
 
 /// How many messages a recent-history exchange keeps, unless its arguments say something else.
@@ -272,7 +272,7 @@ impl ExchangeArguments {
         declared.and_then(|length| u64::try_from(length).ok()).unwrap_or(HISTORY_COUNT)
     }
 
-    /// Where messages go that the exchange cannot route.
+    /// The exchange for messages that this exchange cannot route.
     #[must_use]
     pub fn alternate_exchange(&self) -> Option<ExchangeName> {
         self.table().get(ALTERNATE_EXCHANGE)?.as_bytes().and_then(|name| ExchangeName::parse(name).ok())

@@ -7,7 +7,7 @@ use super::oauth2::{self, OAuth2ResourceServer};
 use super::schema::access as keys;
 use super::values::Values;
 
-/// Who knows users.
+/// A back end that knows users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BackendKind {
     /// The broker itself.
@@ -25,7 +25,7 @@ pub enum BackendKind {
 pub struct BackendStep {
     /// The back end that checks logins.
     pub authentication: BackendKind,
-    /// Who says what it may do.
+    /// The back end that says what a login may do.
     pub authorization: BackendKind,
 }
 

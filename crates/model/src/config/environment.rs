@@ -137,7 +137,7 @@ pub(super) fn assign_cookie(values: &mut Values, env: &[(String, String)]) {
 
 /// What is set and has no effect.
 pub(super) fn without_effect(env: &[(String, String)]) -> Vec<Warning> {
-    // Where the log is to go to the standard output, which is as good as the standard error, there is nothing to say.
+    // Where the log is to be written to the standard output, which is as good as the standard error, there is nothing to say.
     let set = WITHOUT_EFFECT.iter().filter(|(variable, _)| {
         non_empty(env, variable).is_some_and(|value| (*variable, value) != ("RABBITMQ_LOGS", "-"))
     });

@@ -62,12 +62,12 @@ pub enum InfluxdbPlace {
     },
 }
 
-/// Who asks an InfluxDB.
+/// A login for an InfluxDB.
 #[derive(Clone, PartialEq, Eq)]
 pub enum InfluxdbLogin {
-    /// Who has a token.
+    /// By a token.
     Token(String),
-    /// Who has a name and a password.
+    /// By a name and a password.
     User(String, String),
 }
 
@@ -127,7 +127,7 @@ pub(super) fn check(values: &mut Values) {
     }
 }
 
-/// Keys that do not go with the others, and why.
+/// Keys that do not fit the others, and why.
 fn misfits(values: &Values) -> Vec<(&'static Key<String>, &'static str)> {
     use keys::{BUCKET, CACERTFILE, DATABASE, ORG, PASSWORD, RETENTION_POLICY, TOKEN, URL, USER};
     let has = |key: &Key<String>| text(values, key).is_some();

@@ -21,16 +21,16 @@ pub struct OAuth2ResourceServer {
     pub additional_scopes_keys: Vec<String>,
     /// What scopes of other names stand for.
     pub scope_aliases: BTreeMap<String, Vec<String>>,
-    /// Who issues them.
+    /// The issuer of the tokens.
     pub provider: OAuth2Provider,
 }
 
-/// Who issues tokens. Fields are named as their keys are.
+/// An issuer of tokens. Fields are named as their keys are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OAuth2Provider {
     /// What its keys begin with.
     pub prefix: String,
-    /// Who has to have issued them.
+    /// The issuer that tokens have to name.
     pub issuer: Option<String>,
     /// Where the issuer publishes its keys.
     pub jwks_uri: Option<String>,

@@ -92,7 +92,7 @@ pub struct Config {
     pub auth_mechanisms: Vec<AuthMechanism>,
     /// Which part of a client's certificate is the user's name in EXTERNAL.
     pub ssl_cert_login_from: CertificateLogin,
-    /// Who logs in by ANONYMOUS.
+    /// The login that ANONYMOUS stands for.
     pub anonymous_login: Option<Login>,
 
     /// When publishers are stopped for memory.
@@ -137,7 +137,7 @@ pub struct Config {
     pub shovels: ShovelOptions,
     /// What shovels and the links of federation may do.
     pub links: LinkOptions,
-    /// Who knows users.
+    /// The back ends that know users.
     pub backends: Backends,
     /// What is remembered of what is counted.
     pub statistics: StatisticsOptions,
@@ -161,11 +161,11 @@ pub struct Config {
     pub flight_recorder: FlightRecorderOptions,
     /// Streams of events.
     pub live: LiveOptions,
-    /// Who did what is written there; None: nowhere.
+    /// The audit log, of who did what; None: there is none.
     pub audit: Option<AuditOptions>,
     /// When logins are refused for their failures.
     pub lockout: Lockout,
-    /// How long a stop waits for clients to go.
+    /// How long a stop waits for clients to disconnect.
     pub shutdown_timeout: Duration,
     /// Threads for connections; None: one for each processor.
     pub worker_threads: Option<usize>,

@@ -10,9 +10,9 @@ use super::values::Values;
 /// Options of TLS. Fields are named as their keys are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// Who the server is.
+    /// The server's identity.
     pub identity: TlsIdentity,
-    /// Who it is for clients that ask for other names.
+    /// Its identities for clients that ask for other names.
     pub sni: Vec<SniIdentity>,
     /// File of the authorities that clients' certificates are to be from. There is one where clients are asked for certificates.
     pub cacertfile: Option<String>,
@@ -44,7 +44,7 @@ pub struct TlsIdentity {
 pub struct SniIdentity {
     /// The name, or `*.` and a domain.
     pub hostname: String,
-    /// Who the server is then.
+    /// The server's identity then.
     pub identity: TlsIdentity,
 }
 

@@ -20,7 +20,7 @@ pub struct TraceFileOptions {
     pub ended_len_max: u64,
 }
 
-/// Where spans go, and of what they are.
+/// Where spans are sent, and what they cover.
 #[derive(Clone, PartialEq)]
 pub struct OtlpOptions {
     /// The server's URL. May have a password.
@@ -56,7 +56,7 @@ pub(super) fn read(values: &Values) -> TraceFileOptions {
     }
 }
 
-/// None: spans go nowhere.
+/// None: no spans are sent.
 pub(super) fn read_otlp(values: &Values) -> Option<OtlpOptions> {
     let headers = values.family(&["warren", "otlp", "headers"]);
     Some(OtlpOptions {

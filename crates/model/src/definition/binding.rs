@@ -64,7 +64,7 @@ impl Binding {
         &self.source
     }
 
-    /// Where messages go.
+    /// The destination of messages.
     #[must_use]
     pub fn destination(&self) -> &Destination {
         &self.destination

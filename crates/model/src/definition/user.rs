@@ -10,9 +10,9 @@ use crate::user::{HashingAlgorithm, PasswordHash, Permission, TopicPermission, U
 pub struct UserPermission {
     /// Where.
     pub vhost: VhostName,
-    /// Who.
+    /// The user.
     pub user: UserName,
-    /// What.
+    /// The permission.
     pub permission: Permission,
 }
 

@@ -1,5 +1,4 @@
-//! What an exchange does besides routing. Where messages go that it cannot route, `routing` takes from its arguments
-//! and its policy.
+//! What an exchange does besides routing. `routing` takes the exchange for unroutable messages from its arguments and its policy.
 
 use super::deduplication::Deduplication;
 use super::settings::Settings;

@@ -1,6 +1,6 @@
 //! How much work a backtracking pattern may make: for one name, and for all names that it is asked about.
 //!
-//! The unit is one read of the name by the engine, and one more for every 32 bytes that such a read may go through: some nanoseconds.
+//! The unit is one read of the name by the engine, and one more for every 32 bytes that such a read may cover: some nanoseconds.
 
 use std::cell::Cell;
 use std::panic::resume_unwind;

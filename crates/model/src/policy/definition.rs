@@ -29,7 +29,7 @@ pub enum PolicyError {
         /// What it was to be.
         what: &'static str,
     },
-    /// Values that do not go together. The text is RabbitMQ's.
+    /// Values that exclude each other. The text is RabbitMQ's.
     #[error("{0}")]
     Together(String),
     /// The feature is not there.

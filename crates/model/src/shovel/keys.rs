@@ -189,7 +189,7 @@ impl Shovel {
     }
 }
 
-/// Keys that go together, or not.
+/// Keys that require or exclude each other.
 fn exclusions(value: &Value) -> Vec<String> {
     let has = |key: &str| value.get(key).is_some();
     let mut wrong = Vec::new();

@@ -18,7 +18,7 @@ pub const PAUSE_COMPONENT: &str = "warren.shovel-pause";
 pub struct Shovel {
     /// Where messages come from.
     pub source: Source,
-    /// Where they go.
+    /// Their destination.
     pub destination: Destination,
     /// When the source is acknowledged.
     pub ack_mode: AckMode,
@@ -125,7 +125,7 @@ pub enum DeleteAfter {
     Count(u64),
 }
 
-/// Where messages go.
+/// The destination of messages.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Destination {
     /// To a broker.
@@ -143,7 +143,7 @@ pub struct BrokerDestination {
     pub uris: Vec<Uri>,
     /// What is published to.
     pub to: Target,
-    /// Where messages go must be there already.
+    /// Whether the destination must exist already.
     pub is_predeclared: bool,
     /// What is set in the properties of each message, if anything is.
     pub properties: Option<Box<PublishProperties>>,

@@ -9,7 +9,7 @@ use crate::pattern::{Pattern, PatternError};
 pub struct TopicPermission {
     /// Where.
     pub vhost: VhostName,
-    /// Who.
+    /// The user.
     pub user: UserName,
     /// On which exchange.
     pub exchange: ExchangeName,

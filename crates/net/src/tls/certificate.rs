@@ -14,7 +14,7 @@ use super::distinguished_name::{common_names, hex, show, text};
 pub struct PeerCertificate {
     /// Whose it is: RFC 4514, as `CN=client,O=Org`.
     pub subject: String,
-    /// Who signed it, in the same form.
+    /// Its issuer, in the same form.
     pub issuer: String,
     /// From when until when: `2026-01-31T00:00:00Z - 2027-01-31T00:00:00Z`.
     pub validity: String,

@@ -16,7 +16,7 @@ use super::error::TlsSetupError;
 use super::pem;
 use super::server::{Identity, TlsVersion, provider};
 
-/// Whom a client trusts.
+/// The servers that a client trusts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
     /// Servers that the system trusts.
@@ -30,9 +30,9 @@ pub enum Trust {
 /// How a client does TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientTlsOptions {
-    /// Whom it trusts.
+    /// The servers that it trusts.
     pub trust: Trust,
-    /// Who it is itself, if it shows that.
+    /// Its own identity, if it shows one.
     pub identity: Option<Identity>,
     /// The name that the server's certificate has to be for, and that is sent along (SNI); otherwise the host's.
     pub server_name: Option<String>,

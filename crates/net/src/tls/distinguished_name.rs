@@ -61,7 +61,7 @@ pub(super) fn text(value: &Any) -> Option<String> {
         Tag::Utf8String | Tag::PrintableString | Tag::Ia5String | Tag::NumericString | Tag::VisibleString => {
             String::from_utf8(bytes.to_vec()).ok()
         }
-        // T.61 in theory; Latin-1 is what everybody puts there.
+        // T.61 in theory; Latin-1 is what all programs put there.
         Tag::TeletexString => Some(bytes.iter().copied().map(char::from).collect()),
         Tag::BmpString => {
             let (units, []) = bytes.as_chunks::<2>() else { return None };

@@ -20,7 +20,7 @@ pub struct TlsInfo {
     pub key_exchange: &'static str,
     /// `ssl_hash`: always `aead`.
     pub hash: &'static str,
-    /// Who is on the other side. A server knows it only of clients that it asked and that showed a certificate.
+    /// The other side's certificate. A server knows it only of clients that it asked and that showed a certificate.
     pub peer: Option<PeerCertificate>,
 }
 

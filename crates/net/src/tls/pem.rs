@@ -26,7 +26,7 @@ pub(super) fn certificates(path: &Path, read: ReadFile<'_>) -> Result<Vec<Certif
     if found.is_empty() { Err(unreadable("the file contains none".to_owned())) } else { Ok(found) }
 }
 
-/// Who is trusted.
+/// The authorities that are trusted.
 pub(super) fn authorities(path: &Path, read: ReadFile<'_>) -> Result<RootCertStore, TlsSetupError> {
     let mut store = RootCertStore::empty();
     for certificate in certificates(path, read)? {

@@ -31,9 +31,9 @@ use super::validity::{CertificateFile, CertificateUse};
 /// How a server does TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTlsOptions {
-    /// Who it is.
+    /// Its identity.
     pub identity: Identity,
-    /// Who else it is, for clients that ask for another name.
+    /// Its other identities, for clients that ask for another name.
     pub sni: Vec<SniIdentity>,
     /// What clients have to show.
     pub clients: ClientVerification,
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Identity {
 pub struct SniIdentity {
     /// A host's name, or `*.` and a domain for any one label in front of it.
     pub hostname: String,
-    /// Who we are to those that ask for it.
+    /// Our identity for clients that ask for it.
     pub identity: Identity,
 }
 

@@ -192,7 +192,7 @@ async fn certificate_of_another_authority_is_refused() {
     let mut server = Server::new(ServerTlsOptions { clients, ..options(&authority) });
     let refused = server.meet(&Client::new(&authority).with(identity(&other, "client"))).await.unwrap_err();
     assert!(refused.contains("UnknownIssuer"), "{refused}");
-    // Who is not asked may show what he likes.
+    // A client that is not asked may show any certificate.
     let mut server = Server::new(options(&authority));
     assert_eq!(server.meet(&Client::new(&authority).with(identity(&other, "client"))).await.unwrap().0.peer, None);
 }

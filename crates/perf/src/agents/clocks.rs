@@ -33,7 +33,7 @@ impl Comparison {
 pub(crate) struct Comparisons(VecDeque<Comparison>);
 
 impl Comparisons {
-    /// Takes another. Returns the one to go by, if that is another one now.
+    /// Takes another. Returns the one to use, if that is another one now.
     pub(crate) fn add(&mut self, comparison: Comparison) -> Option<Comparison> {
         let before = self.best();
         self.0.push_back(comparison);

@@ -20,7 +20,7 @@ use crate::engine::seen::PLAUSIBLE_MAX;
 
 /// How often an agent is asked for the time.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
-/// Who says nothing for so long is lost.
+/// An agent that is silent for so long is lost.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(8);
 /// Messages that are read before the run has time for them.
 const INBOX_COUNT: usize = 64;

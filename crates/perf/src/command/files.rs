@@ -1,4 +1,4 @@
-//! The files that results go to: looked at before the first run, written after each.
+//! The files that results are written to: looked at before the first run, written after each.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::complain;
 use crate::report::html::{self, Charts};
 use crate::results::{Results, check_writable};
 
-/// Where results and report go.
+/// Where results and report are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files {
     pub(crate) json: Option<PathBuf>,

@@ -130,7 +130,7 @@ fn put_to(mut out: impl io::Write, text: &str) -> io::Result<()> {
     out.write_all(human::printable(text).as_bytes())
 }
 
-/// Who has stopped to read, as `head` does, has read enough.
+/// A reader that has stopped, as `head` does, has read enough.
 fn ignoring_closed(written: io::Result<()>) -> io::Result<()> {
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }

@@ -1,4 +1,4 @@
-//! Things that are made and removed again, over and over: what it costs a broker that clients come and go.
+//! Things that are made and removed again, over and over: what connecting and disconnecting clients cost a broker.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl ChurnTask {
         tell(&self.incidents, Incident::Done(Role::Other));
     }
 
-    /// The connection that is kept, if one is, or the next one to come and go: once the broker is there again. `None`: it is not
+    /// The connection that is kept, if one is, or the next one to open and close: once the broker is there again. `None`: it is not
     /// to be, or the run is over.
     async fn again(&self, random: &mut Random, local: &Local) -> Option<Option<Connection>> {
         loop {
@@ -121,7 +121,7 @@ impl ChurnTask {
         }
     }
 
-    /// The connection on which things come and go, if it is not the connections themselves that do.
+    /// The connection on which things are made and removed, if it is not the connections themselves that do.
     async fn keep(&self, random: &mut Random, local: &Local) -> Result<Option<Connection>, String> {
         if matches!(self.churn.kind, ChurnKind::Connections) {
             return Ok(None);

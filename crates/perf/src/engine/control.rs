@@ -7,7 +7,7 @@ use tokio::sync::watch;
 /// Where a run is. It only ever moves forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
-    /// Everybody connects and gets ready.
+    /// All tasks connect and get ready.
     Preparing,
     /// Publishers publish, consumers consume. Schedules count from this time (see [`now_ns`](super::clock::now_ns)), which
     /// may still be a few milliseconds ahead.
@@ -64,7 +64,7 @@ impl Control {
         *self.stage.borrow()
     }
 
-    /// When the run has started, if it has. Who was busy with something else may see a later stage first.
+    /// When the run has started, if it has. A task that was busy with something else may see a later stage first.
     pub(crate) fn start(&self) -> Option<u64> {
         self.start.get().copied()
     }

@@ -1,4 +1,4 @@
-//! What tasks tell the run about themselves.
+//! What tasks report to the run about themselves.
 
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,7 @@ pub(crate) enum Incident {
     AgentLost(String),
 }
 
-/// Where tasks tell it.
+/// Where tasks report it.
 pub(crate) type Incidents = tokio::sync::mpsc::UnboundedSender<Incident>;
 
 /// Reports something; a run that is over no longer listens.

@@ -12,7 +12,7 @@
 //!  serving         what a task waits for while its connection is open
 //!  publisher       one connection's publishers           ─┐ tasks
 //!  consumer        one connection's consumers             ├ of a thread
-//!  idle, churn     connections that only stay; opened and closed   ─┘
+//!  idle, churn     connections that only stay; things made, removed ─┘
 //!  users           users with a script of steps each: see there
 //!  probes          questions to the management API
 //!  message, stamp  what is published, and what it says of itself

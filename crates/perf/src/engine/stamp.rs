@@ -6,7 +6,7 @@
 //!  | sequence u32 | sent u64 | zeros … |
 //! ```
 //!
-//! Who published it, and how late it was, stand in the property `cluster-id`, which means nothing to brokers: the
+//! Its publisher, and how late it was, stand in the property `cluster-id`, which means nothing to brokers: the
 //! publisher's number in hexadecimal, and after a dot by how many nanoseconds it was sent after it was due. Bodies are
 //! then as they are with PerfTest, down to the smallest. Where the body is not ours, its sequence follows after another dot.
 
@@ -38,7 +38,7 @@ pub(crate) fn stamp(body: &[u8]) -> Option<(u32, u64)> {
 pub(crate) struct ReceivedStamp {
     /// When it was sent.
     pub(crate) sent: Option<u64>,
-    /// Who published it, how late.
+    /// Its publisher, and how late it was.
     pub(crate) origin: Option<Origin>,
     /// Its number.
     pub(crate) sequence: Option<u32>,
@@ -69,7 +69,7 @@ impl ReceivedStamp {
 /// The publisher of messages that are measured, but whose sequence is not followed: simulated users'.
 pub(crate) const NO_PUBLISHER: u32 = u32::MAX;
 
-/// Who published a message, and how late.
+/// The publisher of a message, and how late it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     /// The publisher's number in this run.

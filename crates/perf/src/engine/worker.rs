@@ -125,14 +125,14 @@ fn run(
         let recorder = Rc::new(RefCell::new(Recorder::new()));
         let local = Local { pacer, recorder, gauges: Rc::default(), control };
         let mut spawned = Vec::new();
-        // Who started it waits for that.
+        // The starting thread waits for that.
         let _ = tell_begun.send(());
         while let Some(job) = jobs.recv().await {
             match job {
                 Job::Spawn(task) => spawned.push(tokio::task::spawn_local(task(local.clone()))),
                 Job::Collect(sender) => {
                     let collected = CollectedInterval::take(&mut local.recorder.borrow_mut(), &local.gauges);
-                    // Who asked may have given up.
+                    // The asking task may have given up.
                     let _ = sender.send(collected);
                 }
             }

@@ -9,7 +9,7 @@ use super::recorder::CollectedInterval;
 use super::run_error::RunError;
 use crate::results::Usage;
 
-/// What tasks tell, wherever they run.
+/// What tasks report, wherever they run.
 pub(crate) type Reports = mpsc::UnboundedReceiver<Incident>;
 
 /// Threads or agents that generate the load. When dropped before the run is over, they end by themselves.

@@ -43,8 +43,8 @@ pub(crate) struct InfluxOutput {
 }
 
 impl InfluxSender {
-    /// Lines of a run go to this URL. User and password in it are sent as such; without a path they
-    /// go to `/write?db=perftest`. To be called within a tokio runtime.
+    /// Lines of a run are posted to this URL. User and password in it are sent as such; without a path the lines are posted to
+    /// `/write?db=perftest`. To be called within a tokio runtime.
     pub(crate) fn start(
         url: &str,
         tls: Option<&ClientTls>,

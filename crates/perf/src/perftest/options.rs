@@ -39,9 +39,9 @@ pub struct Options {
     pub connection: ConnectionSettings,
     /// Exchange, queues and bindings.
     pub topology: Topology,
-    /// Who publishes.
+    /// The publishers.
     pub producers: Producers,
-    /// Who consumes.
+    /// The consumers.
     pub consumers: Consumers,
     /// What is written.
     pub output: OutputSettings,
@@ -131,7 +131,7 @@ pub struct Topology {
     pub skips_bindings: bool,
     /// Whether existing exchanges and queues are used as they are.
     pub is_predeclared: bool,
-    /// Whether queues go with their last consumer.
+    /// Whether queues are deleted with their last consumer.
     pub is_auto_delete: bool,
     /// Whether queues belong to their consumer's connection.
     pub is_exclusive: bool,
@@ -152,7 +152,7 @@ pub enum QueueNames {
     File(PathBuf),
 }
 
-/// Who publishes.
+/// The publishers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Producers {
     /// How many connections.
@@ -161,13 +161,13 @@ pub struct Producers {
     pub channels: u32,
     /// Messages a second, for each channel; `None`: as fast as possible.
     pub rate: Option<f64>,
-    /// Rates that go round; count before `rate`.
+    /// Rates in rotation; count before `rate`.
     pub variable_rate: Vec<(u32, Duration)>,
     /// Time between two messages of a channel; counts before both.
     pub interval: Option<Duration>,
     /// Size of bodies.
     pub size: u32,
-    /// Sizes that go round; count before `size`.
+    /// Sizes in rotation; count before `size`.
     pub variable_size: Vec<(u32, Duration)>,
     /// Where bodies come from.
     pub body: BodySource,
@@ -207,7 +207,7 @@ pub enum BodySource {
     },
 }
 
-/// Who consumes.
+/// The consumers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Consumers {
     /// How many connections.
@@ -232,7 +232,7 @@ pub struct Consumers {
     pub tx_size: u32,
     /// How long a message is worked on.
     pub latency: Duration,
-    /// Times of work that go round; count before `latency`.
+    /// Times of work in rotation; count before `latency`.
     pub variable_latency: Vec<(u32, Duration)>,
     /// Time between two `basic.get`; `None`: `basic.consume`.
     pub polling: Option<Duration>,

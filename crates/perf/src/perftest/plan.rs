@@ -275,7 +275,7 @@ impl Topology {
     }
 }
 
-/// Who consumes what. A queue that is exclusive and has a name is consumed over one connection, however many consumers it
+/// The consumers and their queues. A queue that is exclusive and has a name is consumed over one connection, however many consumers it
 /// has: no other connection may use it.
 fn consumed(options: &Options, names: &[String], in_turn: bool) -> Vec<Consumed> {
     let (connections, channels) = (options.consumers.count, options.consumers.channels);

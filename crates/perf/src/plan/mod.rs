@@ -41,13 +41,13 @@ pub struct Plan {
     pub exchanges: Vec<Exchange>,
     /// Declared and bound next.
     pub queues: Vec<Queues>,
-    /// Who publishes.
+    /// The publishers.
     pub publishers: Vec<Publishers>,
-    /// Who consumes.
+    /// The consumers.
     pub consumers: Vec<Consumers>,
     /// Connections that do nothing.
     pub idle_connections: u32,
-    /// Things that come and go.
+    /// Things that are made and removed.
     pub churns: Vec<Churn>,
     /// URLs of the broker's management API that are asked for regularly, and how long the answer takes.
     pub probes: Vec<Probe>,
@@ -134,7 +134,7 @@ pub struct Queues {
     pub durable: bool,
     /// Whether they belong to the connection that declares them: its consumer's.
     pub exclusive: bool,
-    /// Whether they go with their last consumer.
+    /// Whether they are deleted with their last consumer.
     pub auto_delete: bool,
     /// Optional arguments, `x-queue-type` among them.
     pub arguments: Arguments,
@@ -268,7 +268,7 @@ pub struct Properties {
     pub user_id: Option<String>,
     /// `app-id`.
     pub app_id: Option<String>,
-    /// `cluster-id`. The generator uses it to tell publishers apart; setting it switches that off.
+    /// `cluster-id`. The generator uses it to identify publishers; setting it switches that off.
     pub cluster_id: Option<String>,
     /// `headers`.
     pub headers: Arguments,
@@ -333,7 +333,7 @@ pub enum Settle {
     NackEvery {
         /// How many at a time.
         count: u32,
-        /// Whether they go back to the queue.
+        /// Whether they are requeued.
         requeue: bool,
     },
 }

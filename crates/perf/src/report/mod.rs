@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  verdict   whether what was expected came true
-//!  html      one page that answers: is it fast enough, and where did the time go
+//!  html      one page that answers: is it fast enough, and what took the time
 //!  compare   several results beside each other: terminal, Markdown, the same page
 //! ```
 //!

@@ -113,7 +113,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     });
     let done = written.and_then(|()| fs::rename(&new, path));
     if done.is_err() {
-        // What is left of it is of no use; that it cannot be removed either is not the error to tell.
+        // What is left of it is of no use; that it cannot be removed either is not the error to report.
         let _ = fs::remove_file(&new);
     }
     done

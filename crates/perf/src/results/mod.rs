@@ -350,14 +350,14 @@ pub struct Distribution {
 /// What became of publishers' sequences.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sequence {
-    /// Whether it was followed to the end: publishers and consumers were both here, each message went to one queue, and none was
+    /// Whether it was followed to the end: publishers and consumers were both here, each message reached one queue, and none was
     /// left with a consumer.
     pub is_complete: bool,
     /// Why it was not.
     pub incomplete_because: Option<String>,
     /// All publishers together.
     pub total: SequenceCounts,
-    /// Publishers with anything to tell, at most 1,000.
+    /// Publishers with anything to report, at most 1,000.
     pub publishers: Vec<PublisherSequence>,
 }
 

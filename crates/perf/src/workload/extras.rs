@@ -1,4 +1,4 @@
-//! Things that come and go, and probes.
+//! Things that are made and removed, and probes.
 
 use super::document::Value as Written;
 use super::error::Fault;
@@ -65,7 +65,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Who ask for the same at the same time.
+/// Tasks that ask for the same at the same time.
 const POLLERS_MAX: u32 = 10_000;
 
 pub(super) fn probe(field: &Field<'_>, name: &str) -> Result<Probe, Fault> {

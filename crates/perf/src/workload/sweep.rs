@@ -119,7 +119,7 @@ fn apply(
     address::assign(workload, &setting.key, &setting.value).map_err(|message| Fault::new(&setting.value.place, message))
 }
 
-/// Gives a swept name other values. Where several sweeps differ by it, each having one value, those with another go.
+/// Gives a swept name other values. Where several sweeps differ by it, each having one value, those with another are removed.
 fn pin(blocks: &mut Vec<Vec<Axis>>, pinned: &Axis) {
     let has_other = |axis: &Axis| {
         let is_among = pinned.values.iter().any(|value| value.value == axis.values[0].value);

@@ -90,7 +90,7 @@ impl Forward for LinkForward {
                 }
             };
             tokio::select! {
-                // Either side may go at any time.
+                // Either side may disconnect at any time.
                 _ = net::splice(stream, received, carrier) => {}
                 () = is_refused => {}
                 () = way_end.come() => {}

@@ -83,7 +83,7 @@ impl ProcessHost {
         self.broker.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
-    /// Why this node's own clients are to go, as long as it lasts.
+    /// Why this node's own clients are to disconnect, as long as that lasts.
     pub(super) fn own_refusal(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.own_refusal.subscribe()
     }

@@ -232,8 +232,8 @@ impl Node {
         }
     }
 
-    /// Ends with the process: takes no new connections, waits up to `timeout` for clients to go, or until `hurry` is ready, and closes
-    /// what is open.
+    /// Ends with the process: takes no new connections, waits up to `timeout` for clients to disconnect, or until `hurry` is ready, and
+    /// closes what is open.
     pub(crate) async fn shut_down(
         mut self,
         timeout: Duration,

@@ -27,7 +27,7 @@ use crate::http_sites::{self, Sites};
 /// How long what is left of a broker may take to end after all of it was asked to.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long clients may take to go when another node is to serve them: each second is one in which they are served by none.
+/// How long clients may take to disconnect when another node is to serve them: each second is one in which they are served by none.
 const HANDOVER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// How long all that was received may take to become durable before a broker is handed over.
@@ -40,7 +40,7 @@ pub(crate) struct BrokerStop<'a> {
     reason: Option<&'a str>,
     /// Another node continues with what this one has received: all of that is to be durable first.
     is_handover: bool,
-    /// How long clients may take to go.
+    /// How long clients may take to disconnect.
     timeout: Duration,
     /// How long requests over HTTP may take to be answered.
     http_timeout: Duration,
@@ -76,13 +76,13 @@ pub(super) struct RunningBroker {
     serving: Arc<Serving>,
     store: Arc<Store>,
     alerts: AlertThread,
-    /// None where no statistics go anywhere.
+    /// None where no statistics are sent.
     influxdb: Option<InfluxdbThreads>,
     /// What happens to messages, in files and live.
     traces: Arc<Traces>,
     shovels: RunningShovels,
     links: RunningLinks,
-    /// None where spans go nowhere.
+    /// None where no spans are sent.
     otlp: Option<Otlp>,
     maintenance: JoinHandle<()>,
     waking: JoinHandle<()>,
@@ -208,7 +208,7 @@ impl RunningBroker {
         self.serving.broker.pause(PAUSE_TIMEOUT).await
     }
 
-    /// Stops it, when connections go elsewhere already. When `hurry` is ready, clients are not waited for any longer.
+    /// Stops it, when connections are sent elsewhere already. When `hurry` is ready, clients are not waited for any longer.
     pub(super) async fn stop(self, how: BrokerStop<'_>, hurry: impl Future<Output = ()>) -> StoppedBroker {
         if how.is_handover && !self.pause().await {
             tracing::warn!("broker handed over before everything received was durable");
@@ -256,7 +256,7 @@ impl RunningBroker {
     }
 }
 
-/// Has clients go and the store closed.
+/// Has clients disconnected and the store closed.
 async fn stop_clients(broker: &Broker, how: BrokerStop<'_>, hurry: impl Future<Output = ()>) -> Result<(), CloseError> {
     let stop = async |timeout| match how.reason {
         Some(reason) => broker.stop_saying(reason, timeout).await,

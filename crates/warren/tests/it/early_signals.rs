@@ -59,7 +59,7 @@ fn a_signal_before_readiness_ends_the_broker_in_good_order() {
 fn the_port_opens_when_signals_are_waited_for() {
     let dir = scratch("early-handlers");
     for _ in 0..5 {
-        // Who finds the port open finds the handler there.
+        // When the port is open, the handler is there.
         let opened = |child: &Child, port| {
             let is_open = is_open(port);
             assert!(!is_open || has_handler(child, "TERM"));

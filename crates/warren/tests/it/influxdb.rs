@@ -257,7 +257,7 @@ fn a_file_that_is_put_aside_is_begun_anew() {
     let dir = scratch("influxdb-rotated");
     let (file, aside) = (dir.join("lines"), dir.join("lines.1"));
     let broker = start(&dir, &[&format!("file={}", file.display()), "interval=1h"]);
-    // The round of the start is on its way: there is nothing else to tell when it is written.
+    // The round of the start is on its way: nothing else shows when it is written.
     while fs::metadata(&file).map_or(0, |metadata| metadata.len()) == 0 {
         std::thread::yield_now();
     }

@@ -1,4 +1,4 @@
-//! Where the latency went: the stages tell a delay on the way from one of the disk.
+//! Where the latency went: the stages distinguish a delay on the way from one of the disk.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;

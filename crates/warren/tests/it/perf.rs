@@ -27,7 +27,7 @@ impl Bench {
         self.dir.join(name).to_str().unwrap().to_owned()
     }
 
-    /// A command with these options, against the broker; its results go to `results.json`.
+    /// A command with these options, against the broker; its results are written to `results.json`.
     pub(crate) fn command(&self, options: &str) -> Command {
         let json = self.path("results.json");
         let mut arguments = vec!["perf"];

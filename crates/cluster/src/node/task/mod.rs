@@ -212,12 +212,12 @@ impl NodeTask {
         self.io.introduce(self.own.local(self.membership.cluster()));
     }
 
-    /// The links of this node go to all nodes that it knows.
+    /// Connects this node's links to all nodes that it knows.
     fn set_peers(&self) {
         self.io.set_peers(self.membership.peer_addresses(self.own.name(), self.formation.seeds()));
     }
 
-    /// Writes the roster, and has the links go by it.
+    /// Writes the roster, and connects the links by it.
     fn keep_roster(&self) {
         if let Some(roster) = self.membership.roster()
             && let Err(error) = self.durable.files().write_roster(roster)

@@ -131,7 +131,7 @@ fn promised(dir: &Path, member: MemberId) -> Option<u64> {
 /// How many entries a copy lacks.
 const LATE_COUNT: u64 = 5;
 
-/// Three nodes; a copy of a follower's directory was made while it ran, and then something was committed, and all ended. Says whose.
+/// Three nodes; a copy of a follower's directory was made while it ran, and then something was committed, and all ended. Returns whose.
 fn copied_while_it_ran(name: &str) -> (World, usize, usize, std::path::PathBuf) {
     let mut world = World::of(name, 3, true);
     world.start_all();

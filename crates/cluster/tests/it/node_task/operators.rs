@@ -160,7 +160,7 @@ fn who_serves_is_told_what_others_are_short_of() {
     wait_until("its end", || alarms(&world).is_empty());
     *world.nodes[other].served.alarms.lock() = low;
     wait_until("another alarm", || !alarms(&world).is_empty());
-    // Who is not there is short of nothing.
+    // A node that does not run is short of nothing.
     world.stop(other);
     wait_until("its end with the node", || alarms(&world).is_empty());
 }

@@ -219,7 +219,7 @@ impl World {
         self.nodes[number].cluster.as_ref().unwrap()
     }
 
-    /// Who serves, if one does.
+    /// The node that serves, if one does.
     pub(super) fn server(&self) -> Option<usize> {
         self.nodes.iter().position(|node| node.cluster.is_some() && node.served.store.lock().is_some())
     }

@@ -1,4 +1,4 @@
-//! Peers come, go and come again.
+//! Peers connect, disconnect and connect again.
 
 use std::net::TcpListener;
 use std::sync::Arc;

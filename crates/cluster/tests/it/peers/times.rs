@@ -43,7 +43,7 @@ impl LinkHandler for Echo {
     fn forwarded(&self, _: &Identity, _: ForwardedClient) {}
 }
 
-/// Two nodes that echo, linked, and what they tell.
+/// Two nodes that echo, linked, and what they report.
 fn echoes() -> ([Arc<Links>; 2], Receiver<()>) {
     let (done, heard) = channel();
     let [a, b] = [('a', 'b'), ('b', 'a')].map(|(letter, other)| {

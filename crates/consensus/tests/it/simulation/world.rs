@@ -367,7 +367,7 @@ impl World {
         }
     }
 
-    /// The first member to report an entry as committed: then it is on the disks of a majority.
+    /// Checks that an entry is on the disks of a majority when a leader is the first to report it as committed.
     fn check_majority(&self, node: usize, group: usize, id: LogId) {
         let member = &self.nodes[node].members[group];
         let status = member.engine.as_ref().unwrap().status();

@@ -1,4 +1,4 @@
-//! Who may log in, how, and what the first start creates.
+//! Which users may log in, how, and what the first start creates.
 
 use std::time::Duration;
 

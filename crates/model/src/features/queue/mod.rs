@@ -21,7 +21,7 @@ pub struct QueueFeatures {
     pub message_ttl_ms: Option<u64>,
     /// The queue expires after this time without use.
     pub expires_ms: Option<u64>,
-    /// Where messages go that the queue gives up.
+    /// The destination of messages that the queue gives up.
     pub dead_letter: Option<DeadLetter>,
     /// The most ready messages.
     pub length_max: Option<u64>,
@@ -49,7 +49,7 @@ pub struct QueueFeatures {
     pub is_quorum: bool,
 }
 
-/// Where messages go that a queue gives up.
+/// The destination of messages that a queue gives up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
     /// The exchange.

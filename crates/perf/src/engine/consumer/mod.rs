@@ -126,7 +126,7 @@ impl ConsumerTask {
         }
     }
 
-    /// Opens the channels and declares the queues that belong to this connection. Who starts at once, consumes.
+    /// Opens the channels and declares the queues that belong to this connection. A consumer that starts at once, consumes.
     async fn prepare(
         &self,
         connection: &mut Connection,

@@ -306,7 +306,7 @@ impl<'a> Measurements<'a> {
         self.samples.push(sample);
     }
 
-    /// What its processes use, and what its management API says. The processes go first where both know something.
+    /// What its processes use, and what its management API says. The processes take precedence where both know something.
     fn broker_usage(&mut self) -> Option<BrokerUsage> {
         let processes = self.settings.broker.as_mut().map(Processes::sample);
         let said = self.settings.watched.as_ref().and_then(Management::latest);
@@ -342,7 +342,7 @@ impl<'a> Measurements<'a> {
             let now = now_ns();
             let is_quiet = is_prompt && now.saturating_sub(self.consumed_at.max(begun)) >= ns(DRAINED_AFTER);
             let is_late = now - begun >= ns(self.plan.drain);
-            // Who has not stopped yet may still publish.
+            // A publisher that has not stopped yet may still publish.
             let is_drained = self.working_publishers == 0 && (is_quiet || is_followed && self.is_all_here());
             if is_drained || is_late || *interrupt.borrow() {
                 return is_drained;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Who is to be asked when.
+/// Which publisher is to be asked when.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     /// Time, number, publisher: the number keeps those of the same time in turn.

@@ -1,4 +1,4 @@
-//! Who waits for a turn at a throttle, and when the next one may take it. No clock, no lock.
+//! Which users wait for a turn at a throttle, and when the next one may take it. No clock, no lock.
 //!
 //! Turns are counted from when the last one was *taken*, not from when it was to be: a user who wakes late moves all
 //! others back. Times that are handed out beforehand would let a late user and a punctual one come close together, and
@@ -84,7 +84,7 @@ impl<W: Clone> Line<W> {
         self.waiting.remove(&place);
     }
 
-    /// Who is first in line now.
+    /// The user that is first in line now.
     pub(crate) fn first(&self) -> Option<W> {
         self.waiting.first_key_value().map(|(_, waiting)| waiting.waker.clone())
     }

@@ -114,7 +114,7 @@ impl Text {
         Ok(Text { parts: parts.into() })
     }
 
-    /// The text, if it is the same for everybody.
+    /// The text, if it is the same for all users.
     pub(crate) fn constant(&self) -> Option<&str> {
         match &*self.parts {
             [] => Some(""),

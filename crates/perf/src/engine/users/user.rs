@@ -190,7 +190,7 @@ impl User {
                 Err(Failure::QueueLength { queue: queue.into_owned(), min: *min, max: *max, ready })
             }
             Action::ExpectReceived { min, max } => {
-                // Who is not connected has received nothing since.
+                // A user without a connection has received nothing since.
                 let received = self.link.as_ref().map_or(0, |link| link.received());
                 if (*min..=*max).contains(&received) {
                     return Ok(());

@@ -23,7 +23,7 @@ const FOLLOWER: &str = "hare2@localhost";
 /// What one node reports to another about a connection.
 type Facts = (EntryPoint, Endpoints, Option<TlsInfo>);
 
-/// The way to the leader: facts go beside the sockets, in the order in which these connect.
+/// The way to the leader: facts are sent beside the sockets, in the order in which these connect.
 #[derive(Debug)]
 struct Link {
     address: SocketAddr,

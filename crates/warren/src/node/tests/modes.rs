@@ -1,4 +1,4 @@
-//! Who may read what a broker writes.
+//! Which users may read what a broker writes.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

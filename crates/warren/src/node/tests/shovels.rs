@@ -88,7 +88,7 @@ async fn a_shovel_over_a_socket_outlives_what_it_fails_for() {
     publish(&mut client, "from", 100).await;
     declare(&mut client, "to").await;
     until(|| length(&house, "to") == 100).await;
-    // What has no queue to go to stays where it is.
+    // Messages without a queue to be put into stay where they are.
     client.open_channel(4).await.unwrap();
     client.call(4, &queue::Delete { queue: b"to", ..Default::default() }).await.unwrap();
     publish(&mut client, "from", 10).await;

@@ -1,4 +1,4 @@
-//! What upstreams and policies say is done, and how links tell of themselves.
+//! What upstreams and policies say is done, and how links report their state.
 
 use amqp::queue::{Declare, Delete};
 use broker::{Actor, VhostRequest};

@@ -78,7 +78,7 @@ pub enum OpenError {
         /// The checkpoint's.
         checkpoint: Index,
     },
-    /// The manifest's members are none that a group has.
+    /// The manifest's members are not valid for a group.
     #[error("the log's base has impossible members")]
     Members,
     /// The caller's: an election must take longer than a heartbeat.
@@ -341,7 +341,7 @@ impl RaftEngine {
             };
             let base = base.clone();
             let (shipment, fate) = Shipment::new(message, base);
-            // What becomes of one before says nothing about this one: a member may have been removed and have come back.
+            // An earlier shipment's fate says nothing about this one: a member may have been removed and have come back.
             self.fates.retain(|earlier| earlier.to != fate.to);
             self.fates.push(fate);
             // One that would have to wait fails, and is wanted again.

@@ -88,7 +88,7 @@ const ARRIVED: u8 = 1;
 const FAILED: u8 = 2;
 
 /// An order to ship a member all files up to a base, and then to give it the message. The engine sends that member nothing else until
-/// it knows what came of it. It always learns that: a shipment that is dropped has failed.
+/// it knows the outcome. It always learns that: a shipment that is dropped has failed.
 #[derive(Debug)]
 #[must_use = "a shipment that is dropped has failed"]
 pub struct Shipment {

@@ -31,7 +31,7 @@ use crate::message::{Body, Message, Round};
 
 const VERSION: u8 = 1;
 
-/// The bytes are none of ours: the caller closes the link, or stops reading the file.
+/// The bytes are not valid: the caller closes the link, or stops reading the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// They end too early.

@@ -72,7 +72,7 @@ fn float(value: f64) -> Json {
     Number::from_f64(value).map_or(Json::Null, Json::Number)
 }
 
-/// Bytes that should be text, as RabbitMQ shows them: of others it is said that they are none.
+/// Bytes that should be text, as RabbitMQ shows them: other bytes are marked as such.
 #[must_use]
 pub fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {

@@ -33,7 +33,7 @@ impl SessionDigest {
 pub struct PasswordFingerprint([u8; 32]);
 
 impl User {
-    /// The fingerprint of one of the user's passwords. None: it is none of them.
+    /// The fingerprint of one of the user's passwords. None: it matches none of them.
     #[must_use]
     pub fn fingerprint(&self, password: &[u8]) -> Option<PasswordFingerprint> {
         let hashes = [&self.password_hash, &self.second_password_hash];
@@ -84,7 +84,7 @@ impl StoredSession {
         GlobalParameter { name: format!("{}{digest}", GlobalParameter::SESSIONS).into(), value }
     }
 
-    /// The session that was stored as this parameter. None: it is none that this program understands.
+    /// The session that was stored as this parameter. None: this program does not understand it.
     #[must_use]
     pub fn of_parameter(parameter: &GlobalParameter) -> Option<StoredSession> {
         let text = |name: &str| parameter.value.get(name).and_then(Value::as_str);

@@ -60,7 +60,7 @@ refusals! {
     precondition_failed => PreconditionFailed;
     /// Refuses what is not allowed at all.
     not_allowed => NotAllowed;
-    /// Refuses a name or properties that are none.
+    /// Refuses a name or properties that are not valid.
     malformed => Malformed;
     /// Refuses what is known and not built.
     not_implemented => NotImplemented;

@@ -8,7 +8,7 @@
 //!  engine     runs a plan: topology, publishers, consumers, clocks, recorders
 //!  agents     other machines that do parts of a run
 //!  watch      the broker's and the generator's own CPU, memory, disk and network
-//!  results    what came of it: samples, summary, histograms; the JSON that is kept
+//!  results    the outcome: samples, summary, histograms; the JSON that is kept
 //!  histogram  latencies, counted
 //!  output     what is shown while it runs: console lines, CSV, Prometheus, InfluxDB
 //!  dashboard  the same for a terminal, in place

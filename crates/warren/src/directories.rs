@@ -5,7 +5,7 @@ use std::path::Path;
 use ctl::DirectoryOrder;
 use store::file::RealDisk;
 
-/// Does it, and says in a sentence what came of it, or why nothing did.
+/// Carries out the order, and returns its outcome in a sentence, or why it failed.
 pub(crate) fn obey(order: DirectoryOrder, dir: &Path) -> Result<String, String> {
     let shown = dir.display();
     let done = match order {

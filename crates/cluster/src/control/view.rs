@@ -58,7 +58,7 @@ pub struct MemberView {
     pub name: NodeName,
     /// Its id.
     pub member: MemberId,
-    /// What it does. Of a node that does not run: what it did, or would.
+    /// What it does; for a node that does not run: what it did, or would.
     pub role: Role,
     /// Whether it can be reached.
     pub is_running: bool,

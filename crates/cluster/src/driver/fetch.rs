@@ -31,7 +31,7 @@ pub(super) struct FetchOrder {
 }
 
 impl FetchOrder {
-    /// Reads an order. `None`: these bytes are none.
+    /// Reads an order. `None`: the bytes are not valid.
     pub(super) fn decode(leader: &NodeName, bytes: &[u8]) -> Option<FetchOrder> {
         let (len, rest) = bytes.split_first_chunk()?;
         let (announcement, message) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;

@@ -12,10 +12,10 @@ use super::files::{FileError, NodeFiles};
 /// Why it was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
-    /// The directory is in use, or is none.
+    /// The directory is in use, or not a member's.
     #[error(transparent)]
     Member(#[from] MemberError),
-    /// The directory is in use, or is none.
+    /// The directory is in use, or no data directory.
     #[error(transparent)]
     Directory(#[from] DirError),
     /// A file beside the store.

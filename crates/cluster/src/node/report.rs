@@ -300,7 +300,7 @@ pub(super) fn encode_outcome(outcome: &Result<String, ControlError>) -> Vec<u8> 
     to
 }
 
-/// What became of an order that another node was given. The error is that node's own, or says that these bytes are none.
+/// The outcome of an order that another node was given. The error is that node's own, or reports that the bytes are not valid.
 pub(super) fn decode_outcome(by: &NodeName, bytes: &[u8]) -> Result<String, ControlError> {
     let read = || -> Result<Result<String, ControlError>, FrameError> {
         let mut reader = Reader(bytes);

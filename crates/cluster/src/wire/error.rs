@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// The bytes are none that a node sends: the caller closes the connection.
+/// The bytes are not valid from a node: the caller closes the connection.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// It ends too early.
@@ -25,7 +25,7 @@ pub enum FrameError {
     /// It says what no node says.
     #[error("a frame with an impossible {0}")]
     Impossible(&'static str),
-    /// The message in it is none.
+    /// The message in it is not valid.
     #[error("a frame with a broken message: {0}")]
     Message(#[from] consensus::DecodeError),
 }

@@ -14,7 +14,7 @@
 //! Either side may send a refusal in place of its next step, and closes. Before a side has proved that it has the secret it learns versions
 //! and a random number, and nothing else.
 //!
-//! - [`Dialler`], [`Acceptor`] (`handshake`): the two sides; `preamble`: the first bytes, and what they are if they are none of ours;
+//! - [`Dialler`], [`Acceptor`] (`handshake`): the two sides; `preamble`: the first bytes, and what they are if they are not ours;
 //!   `proof`: the secret; `hello`: a node's identity; [`Refusal`]: why not, with the sentence that both sides say.
 //! - [`FrameReader`], [`OutgoingFrame`], [`FrameWriter`] (`frame`): frames with a length and a checksum, which carry: `replicated`,
 //!   messages of members with the contents of entries; `calls`; `files`; `forward`, the header of a client's stream.

@@ -54,7 +54,7 @@ pub enum Refusal {
         /// The node that is.
         found: NodeName,
     },
-    /// It is none of the known peers, which only may ask.
+    /// It is no known peer, and only known peers may ask.
     NoPeer {
         /// What it wanted instead.
         lane: Lane,

@@ -22,7 +22,7 @@ impl FakeControl {
     ///
     /// # Panics
     ///
-    /// A name is none, or there are none.
+    /// A name is not valid, or there are no names.
     #[must_use]
     pub(crate) fn of(names: &[&str]) -> Self {
         let name = |text: &str| NodeName::new(text).expect("a node's name");

@@ -343,7 +343,7 @@ fn who_hands_over_takes_no_proposals() {
     leader.win(2);
     leader.engine.transfer(id(2));
     assert_eq!(leader.engine.propose(Proposal { len: 1 }), Err(Refusal::HandingOver { to: id(2) }));
-    // Nothing came of it within an election timeout: it leads on.
+    // The other did not take over within an election timeout: this one keeps leading.
     for _ in 0..TIMING.election_ticks {
         leader.step(2, 2, Body::HeartbeatAnswer { committed: Index(1) });
         leader.engine.tick();

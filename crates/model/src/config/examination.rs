@@ -13,7 +13,7 @@ use super::{environment, interpolation, schema, settings, syntax, together};
 /// What becomes of a configuration.
 #[derive(Debug)]
 pub struct Examination {
-    /// Every key that is set to a value that it may have, in the order of their names. Of several assignments the last is here.
+    /// Every key that is set to a value that it may have, in the order of their names. The last of several assignments is here.
     pub keys: Vec<SetKey>,
     /// What stops the start whatever a key does: keys that are unknown, values that they cannot have, lines that are no setting.
     pub problems: Vec<Remark>,

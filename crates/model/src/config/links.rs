@@ -51,7 +51,7 @@ pub(super) fn read(values: &Values) -> LinkOptions {
     LinkOptions { allowed_hosts: texts(&["warren", "links", "allowed_hosts"]), tls_directories }
 }
 
-/// The directories of the files that the configuration itself names for TLS. The root is none: all would be in it.
+/// The directories of the files that the configuration itself names for TLS. The root does not count: all would be in it.
 fn of_configured_files(values: &Values) -> BTreeSet<String> {
     let files = values.below(&[]).filter(|(key, ..)| key.last().is_some_and(|name| FILE_KEYS.contains(&name.as_str())));
     let parents = files.filter_map(|(_, text, _)| Path::new(text).parent()).filter(|parent| parent.is_absolute());

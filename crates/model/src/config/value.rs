@@ -59,7 +59,7 @@ pub enum Type {
 pub struct Kind {
     /// What such a value is, as `an address`.
     pub what: &'static str,
-    /// Why a text is none, in a few words or in none, after what was wanted.
+    /// Why a text is not valid, in a few words or in none, after what was wanted.
     pub refusal: fn(&str) -> Option<String>,
     /// The text without what must not be shown.
     pub shown: fn(&str) -> String,
@@ -104,7 +104,7 @@ impl Type {
         }
     }
 
-    /// Why a text that is not accepted is none, if there is more to say than what is wanted.
+    /// Why a text is not valid, if there is more to say than what is wanted.
     pub(super) fn reason(self, text: &str) -> Option<String> {
         match self {
             Type::Own(kind) => (kind.refusal)(text).filter(|reason| !reason.is_empty()),

@@ -1,4 +1,4 @@
-//! What a definition defines, and why bytes are none.
+//! What a definition defines, and why bytes are not valid.
 
 /// What a definition defines; the first byte of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -17,7 +17,7 @@ impl<'a> Settings<'a> {
         Settings { arguments, policy }
     }
 
-    /// The smaller of both numbers. Negative ones are none.
+    /// The smaller of both numbers. Negative ones do not count.
     pub(super) fn number(self, argument: &str) -> Option<u64> {
         let ours =
             self.argument(argument).and_then(|value| value.as_i64()).and_then(|number| u64::try_from(number).ok());

@@ -42,7 +42,7 @@ pub(super) enum State {
 enum Merge {
     /// The smaller number.
     Smaller,
-    /// The smaller number, but a negative one is none.
+    /// The smaller number, but negative ones do not count.
     SmallerUnlessNegative,
     /// The greater number.
     Greater,

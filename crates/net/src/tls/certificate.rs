@@ -42,7 +42,7 @@ pub enum AlternativeName {
 }
 
 impl PeerCertificate {
-    /// Reads a certificate; `None` if it is none.
+    /// Reads a certificate; `None` if it is not valid.
     pub(super) fn parse(der: &[u8]) -> Option<Self> {
         let certificate = Certificate::from_der(der).ok()?.tbs_certificate;
         let alternative: Option<(bool, SubjectAltName)> = certificate.get().ok().flatten();
@@ -75,7 +75,7 @@ impl AlternativeName {
     }
 }
 
-/// A certificate's public key with its algorithm, in DER, whatever the certificate's version; `None` if it is none.
+/// A certificate's public key with its algorithm, in DER, whatever the certificate's version; `None` if it is not valid.
 pub(super) fn public_key(der: &[u8]) -> Option<Vec<u8>> {
     Certificate::from_der(der).ok()?.tbs_certificate.subject_public_key_info.to_der().ok()
 }

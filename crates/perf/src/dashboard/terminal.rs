@@ -66,7 +66,7 @@ impl Dashboard {
     ///
     /// # Errors
     ///
-    /// When it is none, or cannot be drawn to.
+    /// Standard output is no terminal, or cannot be drawn to.
     pub fn open(outline: Outline) -> Result<Self, OpenError> {
         if !io::stdout().is_terminal() {
             return Err(OpenError::NotATerminal);
@@ -106,7 +106,7 @@ impl<S: Screen> Dashboard<S> {
         self.draw()
     }
 
-    /// Shows a warning from the next interval on. Of several, the last is seen.
+    /// Shows a warning from the next interval on. The last of several is seen.
     pub fn warn(&mut self, text: impl Into<String>) {
         self.history.warn(text.into());
     }

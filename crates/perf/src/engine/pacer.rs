@@ -82,7 +82,7 @@ impl Pacer {
         }
         let at = Timespec { tv_sec: (first / 1_000_000_000) as i64, tv_nsec: (first % 1_000_000_000) as i64 };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: at };
-        // It fails for times that are none, which these are not.
+        // It fails for invalid times only, and these are valid.
         if timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::ABSTIME, &once).is_ok() {
             waiting.armed = Some(first);
         }

@@ -10,7 +10,7 @@ use super::worker::Local;
 use crate::plan::Probe;
 use http_client::HttpUrl;
 
-/// An answer that takes longer is none.
+/// An answer that takes longer does not count.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A task that asks a question.

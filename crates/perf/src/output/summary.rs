@@ -21,7 +21,7 @@ use figures::format::{bytes, number, whole};
 /// Columns of the names on the left.
 const NAME_WIDTH: usize = 15;
 
-/// What came of a run, for a terminal. `processors` is how many the generator may use; 0 if that is not known.
+/// A run's outcome, for a terminal. `processors` is how many the generator may use; 0 if that is not known.
 #[must_use]
 pub(crate) fn render_summary(run: &Run, processors: u32) -> String {
     let summary = &run.summary;

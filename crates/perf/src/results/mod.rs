@@ -1,4 +1,4 @@
-//! What came of a run: the JSON file that is kept, compared and drawn. `docs/formats/perf-results.md` describes it.
+//! A run's outcome: the JSON file that is kept, compared and drawn. `docs/formats/perf-results.md` describes it.
 //!
 //! Field names say their unit. Times of samples are seconds since the start of the run; latencies are nanoseconds.
 //! A reader refuses a newer [`SCHEMA`], and takes fields that it does not know for what they are: another version's.

@@ -88,7 +88,7 @@ impl Scan {
         opened.is_some_and(|(_, file_len, ranges)| *file_len == state.file_len && *ranges == state.ranges)
     }
 
-    /// What a checkpoint would say of it if nothing had been settled. Of a segment without problems.
+    /// What a checkpoint would say of it if nothing had been settled. For a segment without problems.
     pub(super) fn unsettled(self) -> SegmentState {
         let (level, file_len, ranges) = self.opened.unwrap_or_default();
         let settled = Bitmap::new(ranges.last().map_or(0, SegmentRange::end_slot));

@@ -23,7 +23,7 @@ const POOL_COUNT_MAX: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Commit {
     first: JournalPosition,
-    /// Headers and records of the batches. Of a commit that came from the leader: all of it.
+    /// Headers and records of the batches. A commit that came from the leader: all of it.
     bytes: Vec<u8>,
     metas_len: u64,
     /// Their contents, adjacent ones joined. Held until all is synced, to be written again if syncing fails.
@@ -167,7 +167,7 @@ pub(crate) struct BatchQueue {
     held_len: u64,
     /// Commits longer than this have a file of their own.
     file_len: u64,
-    /// Of the bytes in memory, those of one commit that has a file of its own; 0: there is none.
+    /// Bytes in memory of the one commit that has a file of its own; 0: there is none.
     own_file_len: u64,
     /// Bytes of those that have not been taken.
     unwritten_len: u64,

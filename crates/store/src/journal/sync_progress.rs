@@ -46,7 +46,7 @@ pub(crate) struct SyncJob {
     pub(crate) end: JournalPosition,
 }
 
-/// What came of a sync.
+/// The outcome of a sync.
 pub(crate) struct SyncOutcome {
     pub(crate) end: JournalPosition,
     pub(crate) result: io::Result<()>,
@@ -66,7 +66,7 @@ impl SyncInProgress {
         self.is_done.load(Ordering::Acquire)
     }
 
-    /// What came of it, once: `None` if it has not ended.
+    /// Its outcome, once: `None` if it has not ended.
     pub(crate) fn take_done(&self) -> Option<SyncOutcome> {
         self.is_done().then(|| self.end())?
     }

@@ -54,7 +54,7 @@ impl Waiters {
         }
         drop(heap);
         threads.into_iter().for_each(|thread| thread.unpark());
-        // A single one is quicker done here than another thread is woken. Of several each would hold up the next commit.
+        // Finishing one task here is quicker than waking another thread. Each of several would hold up the next commit.
         if !matches!(&*tasks, [] | [_]) || tasks.first().is_some_and(|task| !task.finish_here()) {
             self.relay.wake(&mut tasks);
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What is looked after: that which a member's promises wait for. Of each at most one is under way.
+/// The watched operations: those that a member's promises wait for. At most one of each kind is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskOperation {
     /// The journal's writer writes, or syncs itself, or waits for a file to be made.

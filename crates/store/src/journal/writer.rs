@@ -165,7 +165,7 @@ impl Writer {
         since.map_or(Duration::ZERO, |since| self.interval.saturating_sub(since))
     }
 
-    /// Acts on what came of the sync that was under way, if it has ended.
+    /// Acts on the outcome of the sync that was under way, if it has ended.
     pub(crate) fn look_at_sync(&mut self, now: Instant) -> Result<(), Failed> {
         let Some(outcome) = self.shared.syncing.take_done() else { return Ok(()) };
         self.act_on(outcome)?;

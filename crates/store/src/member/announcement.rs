@@ -72,7 +72,7 @@ impl Announcement {
         bytes
     }
 
-    /// Reads one, which is all there is. `None`: these bytes are none.
+    /// Reads one, which is all that the bytes have. `None`: the bytes are not valid.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Announcement> {
         let (head, base) = bytes.split_at_checked(HEAD_LEN)?;

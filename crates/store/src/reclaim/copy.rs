@@ -41,7 +41,7 @@ struct Part {
 }
 
 impl Shared {
-    /// Copies; returns how many segments came of it. What is alive in a source that turns out to be corrupt stays where it is.
+    /// Copies; returns how many segments were written. What is alive in a source that turns out to be corrupt stays where it is.
     pub(super) fn copy(
         &self,
         from: &[Arc<Segment>],

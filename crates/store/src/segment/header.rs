@@ -94,7 +94,7 @@ impl SlotHeader {
         }
     }
 
-    /// Reads the header at the start of `bytes` without checking its CRC. `None` if it is none, or cut.
+    /// Reads the header at the start of `bytes` without checking its CRC. `None` if it is not valid, or cut.
     pub(crate) fn peek(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(bytes);
         let _crc = reader.u32().ok()?;

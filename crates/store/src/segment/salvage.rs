@@ -38,7 +38,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Where the slot ends that begins here. Of a damaged one the length is believed if something whole follows.
+    /// Where the slot ends that begins here. A damaged slot's length is believed if something whole follows.
     fn next(&mut self, offset: u64) -> Option<u64> {
         if let Some(SegmentEntry::Slot(header)) = self.entry(offset) {
             return offset.checked_add(header.stored_len());

@@ -71,7 +71,7 @@ impl Arrival {
         Self { stream, peer, entry, limits, permits, received: Vec::new(), forwarded_by: None, is_websocket: false }
     }
 
-    /// Whether a client sends and receives messages by it, or will. What is for operators and for metrics is none.
+    /// Whether a client sends and receives messages by it, or will. Connections of operators and for metrics do not.
     pub(super) fn is_clients(&self) -> bool {
         match self.entry {
             EntryPoint::Amqp | EntryPoint::QueueInfo => true,

@@ -252,7 +252,7 @@ fn a_member_stands_alone_by_force_and_founds_another_cluster() {
     assert_eq!(super::world::done(control(&world, number).transfer(Some(&other_name))).unwrap(), other_name);
     assert_eq!(world.put("of two"), other);
     assert!(world.has(other, "of three") && world.has(other, "alone") && world.has(other, "filler/39"));
-    // One of the old cluster is none of the new one.
+    // A node of the old cluster is not one of the new one.
     world.start(server);
     let clusters = |world: &World| [server, number].map(|number| world.view(number).cluster);
     wait_until("that both know their cluster", || clusters(&world).iter().all(Option::is_some));

@@ -94,7 +94,7 @@ fn more_questions_than_places_wait() {
     }
 }
 
-/// A node that asks to join is none of the peers yet.
+/// A node that asks to join is not a peer yet.
 #[test]
 fn a_node_that_is_no_peer_may_ask() {
     let [a, b] = ['a', 'b'].map(Node::start);

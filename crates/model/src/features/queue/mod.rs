@@ -62,7 +62,7 @@ pub struct DeadLetter {
 
 impl QueueFeatures {
     /// Beyond the rule of the module: of a quorum queue a policy's `overflow` counts before the argument (of a classic queue
-    /// it does not), a negative delivery limit is none and gives way to any other, and priorities and the single active
+    /// it does not), a negative delivery limit means no limit and gives way to any other, and priorities and the single active
     /// consumer are for arguments alone.
     #[must_use]
     pub fn of(arguments: &QueueArguments, policy: &EffectivePolicy) -> QueueFeatures {

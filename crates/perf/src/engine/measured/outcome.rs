@@ -1,4 +1,4 @@
-//! What came of a run, from all that was measured.
+//! A run's outcome, from all that was measured.
 
 use std::collections::BTreeMap;
 

@@ -50,7 +50,7 @@ pub(super) struct Publisher {
     pub(super) tx_size: u32,
     pub(super) tx_count: u32,
     pub(super) think_time: Option<Distribution>,
-    /// What was due before is none of its messages: it was not there yet.
+    /// Messages that were due before are not its own: it did not exist yet.
     pub(super) starts_at: u64,
     pub(super) not_before: u64,
     pub(super) left: u64,

@@ -1,4 +1,4 @@
-//! Handing out what takes a disk, and hearing what came of it.
+//! Handing out what takes a disk, and taking its outcome.
 
 use consensus::Engine;
 

@@ -1,4 +1,4 @@
-//! The coordinator's connection to one agent, as a task: passes on messages, compares clocks, and sees when it is lost. 
+//! The coordinator's connection to one agent, as a task: passes on messages, compares clocks, and sees when it is lost.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;

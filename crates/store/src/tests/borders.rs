@@ -131,7 +131,7 @@ fn check_told(disk: &SimDisk, written: &Written, path: &Path, damage: Damage, ou
     }
 }
 
-/// A repair with [`Loss::Refused`] either loses nothing or changes nothing.
+/// A repair with `Loss::Refused` either loses nothing or changes nothing.
 fn check_repaired(disk: &SimDisk, written: &Written, path: &Path, damage: Damage) {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut report = fsck::repair(&shared, Path::new(DATA), Loss::Refused).unwrap();

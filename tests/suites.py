@@ -45,11 +45,13 @@ class Suite:
 SUITES = [
     Suite("browser", ("browser/run.py", "--unless-passed")),
     Suite("proxy", ("proxy/run.py",)),
+    Suite("ctl", ("ctl/run.py",)),
     Suite("tls", ("tls/run.py",)),
     Suite("clients", ("clients/run.py",)),
     Suite("schemathesis", ("api/run_schemathesis.py",)),
     Suite("api", ("api/run.py",)),
     Suite("perf-commands", ("perf/run.py", "--", "-k", "test_commands")),
+    Suite("diagnose", ("diagnose/run.py",)),
     Suite("prometheus", ("prometheus/run.py",)),
     Suite("definitions", ("definitions/run.py",)),
     Suite("semantics", ("semantics/run.py",)),
@@ -62,9 +64,7 @@ SUITES = [
     Suite("migrations", ("crash/migrations.py", "--rounds", "2")),
     Suite("cluster", ("cluster/run.py", "--rounds", "5", "--round-s", "8"), alone=True),
     Suite("fsync-order", ("crash/fsync_order.py",)),
-    Suite("ctl", ("ctl/run.py",)),
     Suite("perf", ("perf/run.py", "--", "-k", "not test_commands"), alone=True),
-    Suite("diagnose", ("diagnose/run.py",)),
     Suite("abuse", ("abuse/run.py",), alone=True),
 ]
 

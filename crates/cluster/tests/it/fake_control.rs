@@ -1,7 +1,5 @@
 //! A fake cluster, for tests of what stands over [`Control`]: those of `management` and `warren` include this file, too.
 
-#![allow(dead_code, reason = "each test crate uses some of it")]
-
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cluster::control::{ClusterMetrics, ClusterView, Control, ControlError, LogView, MemberView, Outcome, Role};
@@ -17,6 +15,7 @@ pub(crate) struct FakeControl {
     orders: Mutex<Vec<String>>,
 }
 
+#[allow(dead_code, reason = "three crates include this file, and not each calls all of these")]
 impl FakeControl {
     /// Nodes of these names, of which the first one leads and is the one that is asked. Names are node names.
     ///

@@ -42,6 +42,15 @@ def build_id(binary: Path) -> str:
     return found[1]
 
 
+def stage(binary: Path, tree: Path) -> None:
+    """The file of debug information, where debuggers look for it: by the build ID."""
+    identity = build_id(binary)
+    symbols = tree / "usr/lib/debug/.build-id" / identity[:2] / f"{identity[2:]}.debug"
+    symbols.parent.mkdir(parents=True)
+    build.run("objcopy", "--only-keep-debug", str(binary), str(symbols))
+    symbols.chmod(0o644)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=Path, default=build.ROOT / "target/dist/warren", help="(default: target/dist/warren)")
@@ -54,11 +63,7 @@ def main() -> int:
     arguments.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="warren-deb-") as folder:
         tree = Path(folder) / "tree"
-        identity = build_id(arguments.binary)
-        symbols = tree / "usr/lib/debug/.build-id" / identity[:2] / f"{identity[2:]}.debug"
-        symbols.parent.mkdir(parents=True)
-        build.run("objcopy", "--only-keep-debug", str(arguments.binary), str(symbols))
-        symbols.chmod(0o644)
+        stage(arguments.binary, tree)
         documents = tree / "usr/share/doc" / NAME
         build.put(documents / "copyright", build.copyright_text(when))
         build.put(documents / "changelog.Debian.gz", build.squeezed(build.changelog_text(version, when).replace("warren (", f"{NAME} (", 1)))

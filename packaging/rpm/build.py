@@ -23,6 +23,7 @@ sys.path.insert(0, str(HERE.parent / "deb"))
 
 import build as deb  # noqa: E402
 import build_compat as deb_compat  # noqa: E402
+import build_dbgsym as deb_dbgsym  # noqa: E402
 
 UNITS = "usr/lib/systemd/system"
 # Modes and owners that are not those of all others: directories and files of the configuration may have a password in them.
@@ -36,9 +37,10 @@ OWNED = {
 
 
 def stage(binary: Path, tree: Path, version: str, when: datetime.datetime) -> None:
-    """The files of both packages: Debian's, at other places."""
+    """The files of all packages: Debian's, at other places."""
     deb.stage(binary, tree, version, when)
     deb_compat.stage(tree, version, when)
+    deb_dbgsym.stage(binary, tree)
     (tree / UNITS).mkdir(parents=True)
     for unit in sorted((tree / "lib/systemd/system").iterdir()):
         shutil.move(unit, tree / UNITS / unit.name)
@@ -52,13 +54,22 @@ def stage(binary: Path, tree: Path, version: str, when: datetime.datetime) -> No
         debians.unlink()
 
 
-def listed(tree: Path, is_compat: bool) -> str:
+def package_of(name: str) -> str:
+    """The package that has a file: the part of the package's name behind `warren-`."""
+    base = Path(name).name
+    if name.startswith("usr/lib/debug/"):
+        return "debuginfo"
+    if base.removesuffix(".8.gz") in deb_compat.NAMES or base == "rabbitmq-server.service" or deb_compat.NAME in name:
+        return "rabbitmq-compat"
+    return ""
+
+
+def listed(tree: Path, package: str) -> str:
     """What a package has, a line for each file."""
     lines = []
     for path in sorted(tree.rglob("*")):
         name = str(path.relative_to(tree))
-        belongs = path.name.removesuffix(".8.gz") in deb_compat.NAMES or path.name == "rabbitmq-server.service" or deb_compat.NAME in name
-        if belongs != is_compat:
+        if package_of(name) != package:
             continue
         if name in OWNED:
             lines.append(f"{OWNED[name]} /{name}")
@@ -76,7 +87,7 @@ def main() -> int:
     parser.add_argument("--compression", default="w19.zstdio", help="of the files, as rpmbuild's _binary_payload (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=ROOT / "target/packages", help="where the packages go (default: target/packages)")
     arguments = parser.parse_args()
-    if missing := [program for program in ("rpmbuild", "strip", "objdump") if not shutil.which(program)]:
+    if missing := [program for program in ("rpmbuild", "strip", "objcopy", "objdump", "readelf") if not shutil.which(program)]:
         parser.error(f"{', '.join(missing)} not found: dnf install rpm-build binutils, or apt-get install rpm binutils")
     version, when = deb.identify(parser, arguments.binary)
     arguments.output.mkdir(parents=True, exist_ok=True)
@@ -88,7 +99,7 @@ def main() -> int:
         # A version may have a hyphen here, and none there.
         filled = {
             "VERSION": version.replace("-", "~"), "RELEASE": str(arguments.release), "ARCH": os.uname().machine, "TREE": str(tree),
-            "FILES": listed(tree, False), "COMPAT_FILES": listed(tree, True),
+            "FILES": listed(tree, ""), "COMPAT_FILES": listed(tree, "rabbitmq-compat"), "DEBUGINFO_FILES": listed(tree, "debuginfo"),
         }  # fmt: skip
         spec = folder / "warren.spec"
         spec.write_text(re.sub(r"@([A-Z_]+)@", lambda found: filled[found[1]], (HERE / "warren.spec.in").read_text()))

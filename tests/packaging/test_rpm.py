@@ -27,7 +27,7 @@ def packages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("rpm")
     # Not compressed as it is shipped: that takes longer than all else here.
     built = run(sys.executable, BUILD, "--binary", environment.WARREN, "--output", folder, "--compression", "w1.gzdio").split()
-    return {"compat" if "compat" in path else "warren": path for path in built}
+    return {next((kind for kind in ("compat", "debuginfo") if kind in path), "warren"): path for path in built}
 
 
 def listed(package):
@@ -47,6 +47,7 @@ def test_everything_is_in_its_place(packages):
     assert found["/var/lib/warren"][:2] == ("drwxr-x---", "warren:warren")
     for path in ["/usr/lib/systemd/system/warren.service", "/usr/share/man/man1/warren-serve.1.gz", "/usr/share/doc/warren/docs/installing.md"]:
         assert path in found
+    assert not [path for path in found if "debug" in path], "debug information is a package of its own"
     assert not [path for path in found if "debian" in path.lower() or path.startswith(("/lib/", "/etc/default"))]
     assert set(run("rpm", "-qpc", packages["warren"]).split()) == {"/etc/warren/warren.conf", "/etc/sysconfig/warren"}, "what an operator wrote stays"
 
@@ -71,3 +72,10 @@ def test_names_are_links_to_the_program(packages):
     assert found["/usr/lib/systemd/system/rabbitmq-server.service"][2] == "warren.service"
     assert run("rpm", "-qp", "--conflicts", packages["compat"]).split() == ["rabbitmq-server"]
     assert "warren = " in run("rpm", "-qp", "--requires", packages["compat"])
+
+
+def test_debug_information_is_found_by_the_build_id(packages, tmp_path):
+    (path,) = listed(packages["debuginfo"])
+    identity = re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", environment.WARREN))[1]
+    assert path == f"/usr/lib/debug/.build-id/{identity[:2]}/{identity[2:]}.debug"
+    assert "warren = " in run("rpm", "-qp", "--requires", packages["debuginfo"])

@@ -370,13 +370,13 @@ impl Session {
                     }
                 }
                 FrameKind::Method => match whole_content(rest, &frame, len, self.tune.frame_len_max)? {
-                    Whole::More => return Ok(EventSource::Nothing),
-                    Whole::Here { content, taken } => {
+                    ContentFrames::More => return Ok(EventSource::Nothing),
+                    ContentFrames::Here { content, taken } => {
                         let method = payload_range(0, &frame);
                         self.input.take(taken);
                         return Ok(EventSource::Here { channel, method, content: Some(content), taken });
                     }
-                    Whole::InParts => {
+                    ContentFrames::InParts => {
                         let method = frame.payload.to_vec();
                         self.partial.retain(|partial| partial.channel != channel);
                         self.partial.push(Kept { channel, method, ..Kept::default() });
@@ -504,33 +504,40 @@ impl KeptEvent {
 }
 
 /// Whether the frames after a method are all here, in one piece.
-enum Whole {
+enum ContentFrames {
     More,
     Here { content: (Range<usize>, Range<usize>), taken: usize },
     InParts,
 }
 
-fn whole_content(rest: &[u8], method: &Frame<'_>, method_len: usize, frame_len_max: u32) -> Result<Whole, Closed> {
-    let Some((header, header_len)) = decode(&rest[method_len..], frame_len_max)? else { return Ok(Whole::More) };
+fn whole_content(
+    rest: &[u8],
+    method: &Frame<'_>,
+    method_len: usize,
+    frame_len_max: u32,
+) -> Result<ContentFrames, Closed> {
+    let Some((header, header_len)) = decode(&rest[method_len..], frame_len_max)? else {
+        return Ok(ContentFrames::More);
+    };
     if header.kind != FrameKind::Header || header.channel != method.channel {
-        return Ok(Whole::InParts);
+        return Ok(ContentFrames::InParts);
     }
     let body_len = body_len(header.payload)?;
     if body_len > body_part_len_max(frame_len_max) {
-        return Ok(Whole::InParts);
+        return Ok(ContentFrames::InParts);
     }
     let properties_len = properties_bytes(header.payload).len();
     let properties_end = method_len + FRAME_HEAD_LEN + header.payload.len();
     let properties = properties_end - properties_len..properties_end;
     let taken = method_len + header_len;
     if body_len == 0 {
-        return Ok(Whole::Here { content: (properties, taken..taken), taken });
+        return Ok(ContentFrames::Here { content: (properties, taken..taken), taken });
     }
-    let Some((body, frame_len)) = decode(&rest[taken..], frame_len_max)? else { return Ok(Whole::More) };
+    let Some((body, frame_len)) = decode(&rest[taken..], frame_len_max)? else { return Ok(ContentFrames::More) };
     if body.kind != FrameKind::Body || body.channel != method.channel || body.payload.len() != body_len {
-        return Ok(Whole::InParts);
+        return Ok(ContentFrames::InParts);
     }
-    Ok(Whole::Here { content: (properties, payload_range(taken, &body)), taken: taken + frame_len })
+    Ok(ContentFrames::Here { content: (properties, payload_range(taken, &body)), taken: taken + frame_len })
 }
 
 #[inline]

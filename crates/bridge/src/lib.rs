@@ -17,7 +17,7 @@ mod transfer;
 pub use end::{ConnectError, End, Wish, connect};
 pub use host::{Host, OwnConnection};
 pub use tls_files::{Author, TlsFiles};
-pub use transfer::{Fate, Settlement, Taken, Transfer};
+pub use transfer::{Outcome, Settlement, Taken, Transfer};
 
 /// The channel on which messages come and go: it is open from the beginning.
 pub const CHANNEL: u16 = 1;

@@ -43,7 +43,7 @@ pub enum Author {
 pub struct TlsFiles {
     directories: Arc<[PathBuf]>,
     places: Arc<Semaphore>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl fmt::Debug for TlsFiles {
@@ -64,7 +64,7 @@ impl TlsFiles {
     #[must_use]
     pub fn new(directories: Vec<PathBuf>) -> Self {
         let places = Arc::new(Semaphore::new(READER_COUNT_MAX));
-        Self { directories: directories.into(), places, patience: TIMEOUT }
+        Self { directories: directories.into(), places, timeout: TIMEOUT }
     }
 
     /// What a connection with TLS is opened with. The files that it names are read elsewhere.
@@ -101,7 +101,7 @@ impl TlsFiles {
             spawned.map_err(|error| unread(&format!("cannot start a thread to read it: {error}")))?;
             answer.await.unwrap_or_else(|_| Err(unread("the thread that reads it failed")))
         };
-        tokio::time::timeout(self.patience, reading).await.unwrap_or_else(|_| Err(unread("reading it takes too long")))
+        tokio::time::timeout(self.timeout, reading).await.unwrap_or_else(|_| Err(unread("reading it takes too long")))
     }
 }
 

@@ -30,9 +30,9 @@ use engine::deduplication::recovery::RecoveredKeys;
 use engine::delayed;
 use engine::delayed::definition::Site;
 use engine::features;
-use engine::held::{Held, Priorities};
 use engine::pause;
 use engine::queue_ids;
+use engine::queued_message::{Priorities, QueuedMessage};
 use engine::watermark::Watermark;
 
 /// What definitions find, and what they leave until all of them are there.
@@ -129,14 +129,14 @@ fn take_sites(recovered: &mut RecoveredStore) -> Result<BTreeMap<QueueId, Site>,
 
 /// Delayed messages continue to wait at their exchanges. Those of deleted exchanges are deleted, too.
 fn restore_delays(broker: &Broker, sites: BTreeMap<QueueId, Site>, queues: &mut HashMap<QueueId, RecoveredQueue>) {
-    let mut by_site: BTreeMap<Site, Vec<RestoredGeneration<Held>>> = BTreeMap::new();
+    let mut by_site: BTreeMap<Site, Vec<RestoredGeneration<QueuedMessage>>> = BTreeMap::new();
     for (generation, site) in sites {
         broker.engine.queue_ids.note_used(generation);
         let (ranges, messages) = match queues.remove(&generation) {
             Some(recovered) => (recovered.ranges, recovered.messages),
             None => Default::default(),
         };
-        let hold = |content| Held::restored(content, true, None, Priorities::default());
+        let hold = |content| QueuedMessage::restored(content, true, None, Priorities::default());
         let messages = messages.into_iter().filter_map(|(seq, content)| Some((seq, hold(content)?))).collect();
         let ranges = ranges.into_iter().map(|recovered| recovered.range).collect();
         by_site.entry(site).or_default().push(RestoredGeneration { generation, ranges, messages });
@@ -288,10 +288,10 @@ fn define(broker: &Arc<Broker>, definition: Definition, state: &mut RestoreState
 fn restored(
     definition: &definition::Queue,
     recovered: RecoveredQueue,
-) -> (Queue<Held, engine::gate::ConsumerGate>, Watermark) {
+) -> (Queue<QueuedMessage, engine::gate::ConsumerGate>, Watermark) {
     let watermark = Watermark::recovered(recovered.watermark);
     let priorities = Priorities::of_arguments(&definition.arguments);
-    let hold = |content, place: Option<Place>| Held::restored(content, true, place, priorities);
+    let hold = |content, place: Option<Place>| QueuedMessage::restored(content, true, place, priorities);
     let messages = recovered.messages.into_iter().filter_map(|(seq, content)| Some((seq, hold(content, None)?)));
     let restored = RestoredQueue {
         next_seq: recovered.next_seq,

@@ -20,7 +20,7 @@ use crate::mark::Mark;
 use crate::members::{Base, MemberChange, MemberStep, Members};
 use crate::message::{Body, Message};
 use crate::random::Random;
-use crate::ready::{Fate, Leadership, Ready, ReadyNumber, Role, Shipment};
+use crate::ready::{Leadership, Ready, ReadyNumber, Role, Shipment, ShipmentState};
 use crate::storage::LogStorage;
 use crate::translate;
 
@@ -113,7 +113,7 @@ pub struct RaftEngine {
     held: VecDeque<(ReadyNumber, Vec<Message>)>,
     /// Messages that wait no longer.
     sendable: Vec<Message>,
-    fates: Vec<Fate>,
+    shipments: Vec<ShipmentState>,
     /// The write that restores, and to which index. Rule 2: until it is durable, nothing else happens.
     restoring: Option<(ReadyNumber, Index)>,
 }
@@ -164,7 +164,7 @@ impl RaftEngine {
             writes: VecDeque::new(),
             held: VecDeque::new(),
             sendable: Vec::new(),
-            fates: Vec::new(),
+            shipments: Vec::new(),
             restoring: None,
         };
         // Changes of members up to the checkpoint take effect before anything else happens.
@@ -254,14 +254,14 @@ impl RaftEngine {
     fn hear_of_shipments(&mut self) {
         let raw = &mut self.raw;
         let term = Term(raw.raft.term);
-        self.fates.retain(|fate| {
+        self.shipments.retain(|state| {
             // A leader of another term has forgotten that it shipped anything.
-            if fate.term != term {
+            if state.term != term {
                 return false;
             }
-            let Some(has_arrived) = fate.outcome() else { return true };
+            let Some(has_arrived) = state.outcome() else { return true };
             let status = if has_arrived { SnapshotStatus::Finish } else { SnapshotStatus::Failure };
-            raw.report_snapshot(fate.to.get(), status);
+            raw.report_snapshot(state.to.get(), status);
             false
         });
     }
@@ -340,10 +340,10 @@ impl RaftEngine {
                 continue;
             };
             let base = base.clone();
-            let (shipment, fate) = Shipment::new(message, base);
-            // An earlier shipment's fate says nothing about this one: a member may have been removed and have come back.
-            self.fates.retain(|earlier| earlier.to != fate.to);
-            self.fates.push(fate);
+            let (shipment, state) = Shipment::new(message, base);
+            // An earlier shipment's state says nothing about this one: a member may have been removed and have come back.
+            self.shipments.retain(|earlier| earlier.to != state.to);
+            self.shipments.push(state);
             // One that would have to wait fails, and is wanted again.
             if awaited.is_none() {
                 out.ship.push(shipment);

@@ -94,14 +94,14 @@ const FAILED: u8 = 2;
 pub struct Shipment {
     message: Message,
     base: Base,
-    fate: Arc<AtomicU8>,
+    state: Arc<AtomicU8>,
 }
 
 impl Shipment {
-    pub(crate) fn new(message: Message, base: Base) -> (Self, Fate) {
-        let fate = Arc::new(AtomicU8::new(UNDER_WAY));
+    pub(crate) fn new(message: Message, base: Base) -> (Self, ShipmentState) {
+        let state = Arc::new(AtomicU8::new(UNDER_WAY));
         let (to, term) = (message.to, message.term);
-        (Shipment { message, base, fate: Arc::clone(&fate) }, Fate { to, term, fate })
+        (Shipment { message, base, state: Arc::clone(&state) }, ShipmentState { to, term, state })
     }
 
     /// Its receiver.
@@ -124,31 +124,31 @@ impl Shipment {
 
     /// The receiver has the files, and has been given the message.
     pub fn arrived(self) {
-        self.fate.store(ARRIVED, Ordering::Release);
+        self.state.store(ARRIVED, Ordering::Release);
     }
 }
 
 impl Drop for Shipment {
     fn drop(&mut self) {
         // Not over what `arrived` has said.
-        let _ = self.fate.compare_exchange(UNDER_WAY, FAILED, Ordering::AcqRel, Ordering::Acquire);
+        let _ = self.state.compare_exchange(UNDER_WAY, FAILED, Ordering::AcqRel, Ordering::Acquire);
     }
 }
 
 /// The engine's end of a shipment.
 #[derive(Debug)]
-pub(crate) struct Fate {
+pub(crate) struct ShipmentState {
     pub(crate) to: MemberId,
     pub(crate) term: Term,
-    fate: Arc<AtomicU8>,
+    state: Arc<AtomicU8>,
 }
 
-impl Fate {
+impl ShipmentState {
     /// Whether it arrived; nothing while it is under way.
     pub(crate) fn outcome(&self) -> Option<bool> {
-        match self.fate.load(Ordering::Acquire) {
+        match self.state.load(Ordering::Acquire) {
             UNDER_WAY => None,
-            fate => Some(fate == ARRIVED),
+            state => Some(state == ARRIVED),
         }
     }
 }

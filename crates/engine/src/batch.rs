@@ -14,13 +14,13 @@ use crate::delayed::DelaySet;
 use crate::effort;
 use crate::engine::Engine;
 use crate::gate::{ConsumerGate, window_cost};
-use crate::held::Held;
 use crate::lane::LaneNumber;
 use crate::limits::BATCH_COUNT;
 use crate::position::Positions;
 use crate::probe::BatchProbe;
 use crate::publish::Publish;
 use crate::queue_handle::QueueHandle;
+use crate::queued_message::QueuedMessage;
 use crate::section::{Committed, Section};
 use crate::tap::Client;
 use crate::targets::Targets;
@@ -380,7 +380,7 @@ impl Batch {
 /// Those of a client's deliveries that have not been taken away from it meanwhile, for having been held too long.
 #[inline]
 fn still_held_by<'a>(
-    queue: &queue::Queue<Held, ConsumerGate>,
+    queue: &queue::Queue<QueuedMessage, ConsumerGate>,
     seqs: &'a [QueueSeq],
     holder: Option<ConsumerId>,
 ) -> Cow<'a, [QueueSeq]> {
@@ -392,7 +392,7 @@ fn still_held_by<'a>(
 
 /// The same of deliveries that different consumers held.
 pub fn still_held(
-    queue: &queue::Queue<Held, ConsumerGate>,
+    queue: &queue::Queue<QueuedMessage, ConsumerGate>,
     deliveries: &[(QueueSeq, Option<ConsumerId>)],
 ) -> Vec<QueueSeq> {
     let is_held =

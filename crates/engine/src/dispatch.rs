@@ -8,10 +8,10 @@ use queue::{DroppedMessage, Get, Message, Return, SeenMessage, Take};
 use store::{RecordBatch, Returns};
 
 use crate::dead_letters::DeadLetter;
-use crate::held::Held;
 use crate::outbox::{ConnectionEvent, Outbox};
 use crate::position::{Position, Positions};
 use crate::queue_handle::QueueHandle;
+use crate::queued_message::QueuedMessage;
 use crate::shard::QueueEntry;
 use crate::tap::{Kind, NoteOf};
 use crate::work::{RequestedRead, Run, Work};
@@ -187,7 +187,7 @@ impl Work<'_> {
         &mut self,
         entry: &mut QueueEntry,
         load: &queue::Load,
-        entries: Vec<(QueueSeq, Held)>,
+        entries: Vec<(QueueSeq, QueuedMessage)>,
         next_slot: u32,
         lost: &[(u32, u32)],
     ) -> u64 {
@@ -231,7 +231,12 @@ impl Work<'_> {
 
     /// Takes the head, for `basic.get`. Where it has to be read first, that is asked for, and `waiter` is woken when it is there. Also says
     /// until when the message has to wait for the journal.
-    pub fn get(&mut self, entry: &mut QueueEntry, no_ack: bool, waiter: &Arc<Outbox>) -> (Get<Held>, Positions) {
+    pub fn get(
+        &mut self,
+        entry: &mut QueueEntry,
+        no_ack: bool,
+        waiter: &Arc<Outbox>,
+    ) -> (Get<QueuedMessage>, Positions) {
         let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
         entry.queue.note_used(now_ms);
         let got = entry.queue.get(no_ack, now_ms, &mut self.section_effects.queue_effects);
@@ -317,7 +322,7 @@ impl Work<'_> {
     /// What leaves takes its place in the queue's line.
     fn line_up(&mut self, entry: &mut QueueEntry) {
         let handle = entry.handle.clone();
-        let leaver = |dropped: DroppedMessage<Held>| {
+        let leaver = |dropped: DroppedMessage<QueuedMessage>| {
             let DroppedMessage { seq, message, reason, counts } = dropped;
             DeadLetter { queue: handle.clone(), seq: Some(seq), content: message.into_content(), reason, counts }
         };
@@ -338,7 +343,7 @@ impl Work<'_> {
     pub(crate) fn settle_delayed<'m>(
         &mut self,
         records: &[(QueueId, QueueSeq, QueueSeq)],
-        messages: impl Iterator<Item = &'m Held>,
+        messages: impl Iterator<Item = &'m QueuedMessage>,
     ) {
         records
             .iter()
@@ -347,13 +352,17 @@ impl Work<'_> {
     }
 
     /// Takes one message out of the middle of a queue, as it was seen. It is the caller's to let it go ([`Work::let_go`]).
-    pub fn take_seen(&mut self, entry: &mut QueueEntry, seen: &SeenMessage<Held>) -> Take<Held> {
+    pub fn take_seen(&mut self, entry: &mut QueueEntry, seen: &SeenMessage<QueuedMessage>) -> Take<QueuedMessage> {
         let read = seen.message.place().map(|_: Place| &seen.message);
         entry.queue.take(seen.position.seq, read, |place| self.engine.store.is_alive(place))
     }
 
     /// Lets go for good of messages that have been taken out of a queue. Returns how many there were.
-    pub fn let_go(&mut self, entry: &mut QueueEntry, messages: impl IntoIterator<Item = (QueueSeq, Held)>) -> u64 {
+    pub fn let_go(
+        &mut self,
+        entry: &mut QueueEntry,
+        messages: impl IntoIterator<Item = (QueueSeq, QueuedMessage)>,
+    ) -> u64 {
         let from = self.section_effects.settled.len();
         self.section_effects.settled.extend(messages);
         self.section_effects.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);

@@ -79,10 +79,10 @@ mod tests {
     use crate::clock::Clock;
     use crate::engine::{Engine, Options};
     use crate::gate::ConsumerGate;
-    use crate::held::Held;
     use crate::limits::OUTBOX_WINDOW_LEN;
     use crate::outbox::{ConnectionEvent, Outbox, Taken};
     use crate::queue_handle::QueueHandle;
+    use crate::queued_message::QueuedMessage;
     use crate::router::{Router, VhostRouter};
     use crate::statistics::{self, VhostCounters};
     use crate::watermark::Watermark;
@@ -159,7 +159,7 @@ mod tests {
                 for _ in 0..count {
                     let content =
                         self.engine.chunks.write(store::Kind::Transient, parts.len(), |bytes| parts.write(bytes));
-                    entry.queue.publish(Held::new(content, 4, false, false, 0));
+                    entry.queue.publish(QueuedMessage::new(content, 4, false, false, 0));
                 }
                 work.dispatch(entry);
             });

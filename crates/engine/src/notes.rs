@@ -7,8 +7,8 @@ use queue::DropReason;
 use store::Content;
 
 use crate::delayed::DelaySet;
-use crate::held::Held;
 use crate::queue_handle::QueueHandle;
+use crate::queued_message::QueuedMessage;
 use crate::shard::QueueEntry;
 use crate::tap::{Client, Kind, Note, NoteOf, Place, Scope};
 use crate::targets::Targets;
@@ -68,7 +68,7 @@ impl Work<'_> {
         }
         for &seq in seqs {
             let what = if is_rejected { NoteOf::Rejected } else { NoteOf::Requeued };
-            let content = entry.queue.unacked_message(seq).and_then(Held::known_content).cloned();
+            let content = entry.queue.unacked_message(seq).and_then(QueuedMessage::known_content).cloned();
             self.note_at(Place::Queue(entry.handle.clone(), Some(seq)), content, what);
         }
     }
@@ -91,7 +91,7 @@ impl Work<'_> {
         &mut self,
         queue: &Arc<QueueHandle>,
         seq: QueueSeq,
-        held: &Held,
+        held: &QueuedMessage,
         targets: Option<&Arc<Targets>>,
     ) {
         let kind = if targets.is_some() { Kind::Moved } else { Kind::Deleted };

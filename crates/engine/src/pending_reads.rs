@@ -9,8 +9,8 @@ use store::{LoadAnswer, Store};
 use telemetry::trace::{WaitKind, WaitReason, waiting};
 use tokio::sync::oneshot;
 
-use crate::held::Held;
 use crate::queue_handle::QueueHandle;
+use crate::queued_message::QueuedMessage;
 
 /// The callers that wait for messages that are being read.
 pub struct PendingReads {
@@ -29,7 +29,7 @@ struct Looker {
 #[derive(Debug)]
 pub struct Read {
     /// Messages with their places, by rising seq.
-    pub messages: Vec<(QueueSeq, Held)>,
+    pub messages: Vec<(QueueSeq, QueuedMessage)>,
     /// Slots before this one have been looked at; the load's first: they could not be read, or lie elsewhere by now.
     pub next_slot: u32,
 }
@@ -58,7 +58,7 @@ impl PendingReads {
             tracing::error!(queue = queue.name(), %error, "messages could not be read from a segment");
         }
         let restored = loaded.entries.into_iter().filter_map(|entry| {
-            let held = Held::restored(entry.content, is_journaled, Some(entry.place), queue.priorities)?;
+            let held = QueuedMessage::restored(entry.content, is_journaled, Some(entry.place), queue.priorities)?;
             Some((entry.seq, held))
         });
         Read { messages: restored.collect(), next_slot: loaded.next_slot }

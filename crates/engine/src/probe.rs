@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use model::ids::QueueSeq;
 
-use crate::held::Held;
 use crate::limits::PROBE_COUNT;
 use crate::queue_handle::QueueHandle;
+use crate::queued_message::QueuedMessage;
 use crate::statistics::Stage;
 use crate::targets::Targets;
 
@@ -84,9 +84,9 @@ impl QueueProbes {
     /// Takes those that are among deliveries, which are by their seqs in order, or nearly.
     pub(crate) fn take_delivered<'d>(
         &mut self,
-        deliveries: &'d [queue::Delivery<Held>],
+        deliveries: &'d [queue::Delivery<QueuedMessage>],
         is_ordered: bool,
-        mut found: impl FnMut(QueueProbe, &'d queue::Delivery<Held>),
+        mut found: impl FnMut(QueueProbe, &'d queue::Delivery<QueuedMessage>),
     ) {
         let [first, .., last] = deliveries else {
             let Some(only) = deliveries.first() else { return };
@@ -103,8 +103,8 @@ impl QueueProbes {
         &mut self,
         first: QueueSeq,
         last: QueueSeq,
-        deliveries: &'d [queue::Delivery<Held>],
-        found: &mut impl FnMut(QueueProbe, &'d queue::Delivery<Held>),
+        deliveries: &'d [queue::Delivery<QueuedMessage>],
+        found: &mut impl FnMut(QueueProbe, &'d queue::Delivery<QueuedMessage>),
     ) {
         self.0.retain(|probe| {
             if probe.seq < first || last < probe.seq {

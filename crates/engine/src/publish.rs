@@ -6,9 +6,9 @@ use queue::MessageKey;
 use store::Content;
 
 use crate::deduplication::MessageKeys;
-use crate::held::Held;
 use crate::lane::LaneNumber;
 use crate::queue_handle::QueueHandle;
+use crate::queued_message::QueuedMessage;
 
 /// How queues are to keep a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -111,21 +111,21 @@ impl Publish {
 
     /// As one of its queues holds it.
     #[inline]
-    pub(crate) fn held_by(&self, queue: &QueueHandle) -> Held {
+    pub(crate) fn held_by(&self, queue: &QueueHandle) -> QueuedMessage {
         self.held(queue, self.content().clone())
     }
 
     /// As the only one of its queues holds it.
     #[inline(always)]
-    pub(crate) fn taken_by(&mut self, queue: &QueueHandle) -> Held {
+    pub(crate) fn taken_by(&mut self, queue: &QueueHandle) -> QueuedMessage {
         let content = self.content.take().expect(HAS_CONTENT);
         self.held(queue, content)
     }
 
     #[inline(always)]
-    fn held(&self, queue: &QueueHandle, content: Content) -> Held {
+    fn held(&self, queue: &QueueHandle, content: Content) -> QueuedMessage {
         let is_journaled = queue.durability.keeps(self.is_persistent);
-        Held::new(content, self.body_len, is_journaled, self.has_ttl, queue.priorities.of(self.priority))
+        QueuedMessage::new(content, self.body_len, is_journaled, self.has_ttl, queue.priorities.of(self.priority))
     }
 
     /// The message's key, if it has one in this header.

@@ -4,8 +4,8 @@ use model::arguments::Overflow;
 use queue::{DropReason, Message};
 
 use crate::delayed::Delay;
-use crate::held::Held;
 use crate::publish::Publish;
+use crate::queued_message::QueuedMessage;
 use crate::section::Section;
 use crate::shard::QueueEntry;
 use crate::tap::{Kind, NoteOf};
@@ -114,7 +114,8 @@ impl Section<'_, '_> {
     ) {
         for set in &delay.sets {
             let is_journaled = set.durability().keeps(publish.is_persistent);
-            let held = Held::new(publish.content().clone(), publish.body_len, is_journaled, publish.has_ttl, 0);
+            let held =
+                QueuedMessage::new(publish.content().clone(), publish.body_len, is_journaled, publish.has_ttl, 0);
             if self.work.wanted.has(Kind::SetAside) {
                 self.work.note_delayed(set, Some(publish.content()), NoteOf::SetAside(publish.due_ms));
             }

@@ -10,9 +10,9 @@ use store::{
 
 use crate::delayed::{DelaySet, residents as delayed};
 use crate::engine::Engine;
-use crate::held::Held;
 use crate::limits::SHARD_COUNT;
 use crate::queue_handle::QueueHandle;
+use crate::queued_message::QueuedMessage;
 use crate::shard::QueueEntry;
 use crate::shard_number::shard_of;
 
@@ -51,7 +51,7 @@ impl QueueOwnerOfEngine {
 impl QueueOwner for QueueOwnerOfEngine {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
         let Some(engine) = self.engine.upgrade() else { return };
-        let mut found: Vec<(QueueSeq, Held)> = Vec::new();
+        let mut found: Vec<(QueueSeq, QueuedMessage)> = Vec::new();
         for_each_queue(&engine, |handle| {
             engine.shards.with_queue(handle, |entry| collect_from(entry, is_old, &mut found, out));
         });
@@ -103,7 +103,7 @@ impl QueueOwner for QueueOwnerOfEngine {
             .entries
             .into_iter()
             .filter_map(|entry| {
-                let held = Held::restored(entry.content, is_journaled, Some(entry.place), handle.priorities)?;
+                let held = QueuedMessage::restored(entry.content, is_journaled, Some(entry.place), handle.priorities)?;
                 Some((entry.seq, held))
             })
             .collect::<Vec<_>>();
@@ -188,7 +188,7 @@ fn for_each_queue(engine: &Engine, mut visit: impl FnMut(&QueueHandle)) {
 fn collect_from(
     entry: &mut QueueEntry,
     is_old: &dyn Fn(&Content) -> bool,
-    found: &mut Vec<(QueueSeq, Held)>,
+    found: &mut Vec<(QueueSeq, QueuedMessage)>,
     out: &mut CollectedResidents,
 ) {
     let queue = entry.handle.id();

@@ -21,12 +21,12 @@ use crate::dead_letters::{Line, StuckLetter};
 use crate::deduplication::{ExchangeKeys, KeySet};
 use crate::delayed::{DelaySet, LockedSets};
 use crate::gate::ConsumerGate;
-use crate::held::Held;
 use crate::limits::SHARD_COUNT;
 use crate::outbox::Outbox;
 use crate::position::Positions;
 use crate::probe::QueueProbes;
 use crate::queue_handle::QueueHandle;
+use crate::queued_message::QueuedMessage;
 use crate::statistics::Statistics;
 use crate::watermark::Watermark;
 
@@ -36,7 +36,7 @@ pub struct QueueEntry {
     /// What is known of it without its lock.
     pub handle: Arc<QueueHandle>,
     /// Its state machine.
-    pub queue: queue::Queue<Held, ConsumerGate>,
+    pub queue: queue::Queue<QueuedMessage, ConsumerGate>,
     pub(crate) watermark: Watermark,
     /// In a cluster: where all is durable that has arrived together with other things, or not at all.
     pub(crate) whole_by: Positions,
@@ -60,7 +60,11 @@ pub struct QueueEntry {
 
 impl QueueEntry {
     /// One that nothing is due in.
-    pub fn new(handle: Arc<QueueHandle>, queue: queue::Queue<Held, ConsumerGate>, watermark: Watermark) -> Self {
+    pub fn new(
+        handle: Arc<QueueHandle>,
+        queue: queue::Queue<QueuedMessage, ConsumerGate>,
+        watermark: Watermark,
+    ) -> Self {
         Self {
             handle,
             queue,

@@ -17,11 +17,11 @@ use store::RecordBatch;
 use crate::dead_letters::{self, Turn};
 use crate::deduplication::KeyWork;
 use crate::engine::Engine;
-use crate::held::Held;
 use crate::outbox::{EndedDrains, Outbox, Outgoing};
 use crate::position::{Position, Positions};
 use crate::probe::DeliveryProbe;
 use crate::queue_handle::QueueHandle;
+use crate::queued_message::QueuedMessage;
 use crate::shard::QueueEntry;
 use crate::statistics::ArrivalRun;
 use crate::tap::{Client, Kinds, Note};
@@ -56,7 +56,7 @@ pub(crate) struct SectionEffects {
     /// Where what has been appended in this section is durable.
     position: Positions,
     /// What queues have decided.
-    pub(crate) queue_effects: Effects<Held>,
+    pub(crate) queue_effects: Effects<QueuedMessage>,
     /// Queues that have given up what is to go elsewhere.
     pub(crate) giving_up: VecDeque<Arc<QueueHandle>>,
     /// What is to be looked after, and when.
@@ -69,7 +69,7 @@ pub(crate) struct SectionEffects {
     pub(crate) wanted: Vec<RequestedRead>,
     wakers: Vec<Waker>,
     /// Messages that left, freed after the locks are released.
-    pub settled: Vec<(QueueSeq, Held)>,
+    pub settled: Vec<(QueueSeq, QueuedMessage)>,
     pub(crate) places: Vec<Place>,
     pub(crate) ranges: Vec<PagedRange>,
     /// What concerns duplicates.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use amqp::{Method, basic};
 use amqp_client::{Connection, Content, Event, Route};
-use bridge::{CHANNEL, Fate, Settlement, Taken, Transfer};
+use bridge::{CHANNEL, Outcome, Settlement, Taken, Transfer};
 
 use crate::failure::Failure;
 use crate::message::{Way, WayKind};
@@ -109,7 +109,7 @@ impl Life {
         while let Some(event) = self.here.next_event().map_err(Failure::Here)? {
             match event {
                 Event::Confirmed { tag, is_multiple, is_ack, .. } => {
-                    self.transfer.confirm(tag, is_multiple, if is_ack { Fate::Accepted } else { Fate::Refused });
+                    self.transfer.confirm(tag, is_multiple, if is_ack { Outcome::Accepted } else { Outcome::Refused });
                 }
                 Event::Returned { returned, .. } => {
                     let text = String::from_utf8_lossy(returned.reply_text).into_owned();
@@ -153,17 +153,17 @@ impl Life {
     }
 
     fn tell_upstream(&mut self) {
-        while let Some(Settlement { tag, is_multiple, fate }) = self.transfer.next_settlement() {
-            match fate {
-                Fate::Accepted => self.upstream.ack(CHANNEL, tag, is_multiple),
-                Fate::Refused => self.upstream.nack(CHANNEL, tag, is_multiple, true),
-                Fate::Rejected => self.upstream.nack(CHANNEL, tag, is_multiple, false),
+        while let Some(Settlement { tag, is_multiple, outcome }) = self.transfer.next_settlement() {
+            match outcome {
+                Outcome::Accepted => self.upstream.ack(CHANNEL, tag, is_multiple),
+                Outcome::Refused => self.upstream.nack(CHANNEL, tag, is_multiple, true),
+                Outcome::Rejected => self.upstream.nack(CHANNEL, tag, is_multiple, false),
             }
         }
     }
 
     /// Takes no more, and waits for what is under way, but not for ever: what is not settled then comes again as redelivered.
-    pub(crate) async fn settle(&mut self, patience: Duration) -> Result<(), Failure> {
+    pub(crate) async fn settle(&mut self, timeout: Duration) -> Result<(), Failure> {
         self.transfer.take_no_more();
         self.upstream.set_receiving(false);
         let settling = async {
@@ -175,7 +175,7 @@ impl Life {
             self.tell_upstream();
             self.upstream.flush().await.map_err(Failure::Upstream)
         };
-        match tokio::time::timeout(patience, settling).await {
+        match tokio::time::timeout(timeout, settling).await {
             Ok(settled) => settled,
             Err(_) => Ok(()),
         }

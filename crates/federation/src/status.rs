@@ -125,14 +125,14 @@ pub struct LinkStatus {
 
 /// What a link's task writes, and others read.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct StatusCell {
     status: Mutex<LinkStatus>,
 }
 
-impl Board {
+impl StatusCell {
     pub(crate) fn new(id: LinkId, consumer_tag: Box<str>, uri: Box<str>) -> Self {
         let status = LinkStatus { id, consumer_tag, uri, state: LinkState::Starting, since: SystemTime::now() };
-        Board { status: Mutex::new(status) }
+        StatusCell { status: Mutex::new(status) }
     }
 
     pub(crate) fn set_state(&self, state: LinkState) {

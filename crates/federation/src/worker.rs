@@ -17,7 +17,7 @@ use crate::host::Host;
 use crate::life::{Life, Publisher};
 use crate::message::{Way, WayKind};
 use crate::queue_link::QueueEnd;
-use crate::status::{Board, LinkState};
+use crate::status::{LinkState, StatusCell};
 use crate::wanted::{Fed, Link};
 
 /// How long what is under way may take to be settled when a link connects anew.
@@ -42,7 +42,7 @@ pub(crate) enum Order {
     Run(u64),
     /// To end. What is under way is settled for so long.
     Stop {
-        patience: Duration,
+        timeout: Duration,
         /// What it has made at the upstream is deleted, if the link is one that cleans up.
         cleans_up: bool,
     },
@@ -52,7 +52,7 @@ pub(crate) enum Order {
 pub(crate) struct Worker {
     pub(crate) link: Arc<Link>,
     pub(crate) host: Arc<dyn Host>,
-    pub(crate) board: Arc<Board>,
+    pub(crate) status_cell: Arc<StatusCell>,
     pub(crate) orders: watch::Receiver<Order>,
     /// The first URI that is tried; the next life begins with the next one.
     pub(crate) first_uri: usize,
@@ -170,8 +170,8 @@ impl Worker {
     }
 
     fn enter(&self, state: LinkState) {
-        self.board.set_state(state);
-        self.host.state_changed(&self.board.status());
+        self.status_cell.set_state(state);
+        self.host.state_changed(&self.status_cell.status());
     }
 
     /// From the first connection to the last acknowledgement.
@@ -182,7 +182,7 @@ impl Worker {
             _ = orders.changed() => return Ok(None),
         };
         self.enter(LinkState::Running { local_connection });
-        tracing::info!(link = %self.link.id, uri = %self.board.status().uri, "federation link started");
+        tracing::info!(link = %self.link.id, uri = %self.status_cell.status().uri, "federation link started");
         loop {
             tokio::select! {
                 moved = life.step() => moved?,
@@ -190,11 +190,11 @@ impl Worker {
                 _ = orders.changed() => break,
             }
         }
-        let patience = match *orders.borrow() {
-            Order::Stop { patience, .. } => patience,
+        let timeout = match *orders.borrow() {
+            Order::Stop { timeout, .. } => timeout,
             Order::Run(_) => SETTLING_TIMEOUT,
         };
-        life.settle(patience).await?;
+        life.settle(timeout).await?;
         life.here.close(CLOSE_TIMEOUT).await;
         Ok(Some((life.upstream, upstream_vhost)))
     }
@@ -248,7 +248,7 @@ impl Worker {
         }
         let upstream = bridge::connect(&link.uris, self.first_uri, &self.wish(false), host).await;
         let upstream = upstream.map_err(Failure::UpstreamConnect)?;
-        self.board.set_uri(&upstream.uri);
+        self.status_cell.set_uri(&upstream.uri);
         let (uri, upstream_vhost, mut upstream) = (upstream.uri, upstream.vhost, upstream.connection);
         let (end, kind) = self.prepare(&mut upstream, &upstream_vhost).await?;
         let publisher = Publisher::new(Way { uri, trusts_user_id: link.trusts_user_id, kind });

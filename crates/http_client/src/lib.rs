@@ -5,7 +5,7 @@
 //!  request        what is asked, and what was answered
 //!  client         asks one server, one request after the other, over a connection that is kept
 //!  answer_stream  an answer that is read as it comes
-//!  carrier        the connection: TCP, TLS, a Unix socket
+//!  byte_stream        the connection: TCP, TLS, a Unix socket
 //!  error          why there is no answer
 //!  testing        a server that speaks TLS, for tests (feature `testing`)
 //! ```
@@ -14,7 +14,7 @@
 //! requests at once.
 
 mod answer_stream;
-mod carrier;
+mod byte_stream;
 mod client;
 mod error;
 mod request;

@@ -69,7 +69,7 @@ impl fmt::Display for BrokenBody {
 impl std::error::Error for BrokenBody {}
 
 enum BodyState {
-    Whole(Bytes),
+    Bytes(Bytes),
     Pieces {
         first: Bytes,
         rest: LongBody,
@@ -118,7 +118,7 @@ impl AnswerBody {
     #[must_use]
     pub fn known_len(&self) -> Option<usize> {
         match &self.state {
-            BodyState::Whole(bytes) => Some(bytes.len()),
+            BodyState::Bytes(bytes) => Some(bytes.len()),
             BodyState::Pieces { .. } | BodyState::Source(_) | BodyState::BrokenBody(_) => None,
             BodyState::End => Some(0),
         }
@@ -127,7 +127,7 @@ impl AnswerBody {
 
 impl BodyState {
     fn whole(bytes: Bytes) -> BodyState {
-        if bytes.is_empty() { BodyState::End } else { BodyState::Whole(bytes) }
+        if bytes.is_empty() { BodyState::End } else { BodyState::Bytes(bytes) }
     }
 }
 
@@ -193,7 +193,7 @@ impl AnswerBody {
     fn poll_state(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenBody>>> {
         loop {
             let bytes = match std::mem::replace(&mut self.state, BodyState::End) {
-                BodyState::Whole(bytes) => bytes,
+                BodyState::Bytes(bytes) => bytes,
                 BodyState::Pieces { first, rest, has_yielded: false } => {
                     self.state = BodyState::Pieces { first, rest, has_yielded: true };
                     if yields(cx) {

@@ -14,7 +14,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::patience::Patience;
+use crate::write_timeout::WriteTimeout;
 
 /// What a client may cost.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +71,7 @@ where
         .header_read_timeout(limits.head_timeout)
         .max_buf_size(limits.head_len_max)
         .max_headers(limits.header_count_max)
-        .serve_connection(TokioIo::new(Patience::new(stream, limits.write_timeout)), answer)
+        .serve_connection(TokioIo::new(WriteTimeout::new(stream, limits.write_timeout)), answer)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     // How a connection ends is the client's business: nothing of it is worth a line in the log.

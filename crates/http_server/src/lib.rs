@@ -4,7 +4,7 @@
 //!  listener ─► accept     so many connections, so many an address
 //!                │
 //!                ▼
-//!              serve      requests one after the other, within limits and patience ─► the owner's answer, whole or in pieces
+//!              serve      requests one after the other, within limits and write_timeout ─► the owner's answer, whole or in pieces
 //! ```
 //!
 //! Deliberately absent: routes, logins, bodies of requests. These belong to the server's owner.
@@ -13,8 +13,8 @@ mod accept;
 mod body;
 mod connection;
 mod host;
-mod patience;
 mod response;
+mod write_timeout;
 
 pub use accept::{ConnectionSlots, WhenFull, accept};
 pub use body::{AnswerBody, BrokenBody, PIECE_LEN, PIECE_OBJECT_COUNT, Pieces, Source, Spent, Watcher};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::facts::Facts;
 use crate::journal::{Journal, Record};
-use crate::mover::Held;
+use crate::mover::HoldReason;
 use crate::queue::QueueId;
 
 /// What can be said of a queue's counts.
@@ -58,7 +58,7 @@ pub(crate) struct Counts {
     pub(crate) moved: u64,
 }
 
-pub(crate) fn counts(journal: &Journal, facts: &Facts, held: &BTreeMap<QueueId, Held>) -> Counts {
+pub(crate) fn counts(journal: &Journal, facts: &Facts, held: &BTreeMap<QueueId, HoldReason>) -> Counts {
     let mut counts = Counts::default();
     for (id, queue) in &facts.source {
         let record = journal.queues.get(id).cloned().unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::counts::{self, Counts};
 use crate::facts::Facts;
 use crate::journal::{Baseline, Journal, Record, Step};
 use crate::link::{Link, name};
-use crate::mover::{Held, Mover, Stage};
+use crate::mover::{HoldReason, Mover, Stage};
 use crate::queue::{Queue, QueueId};
 
 /// From one import of what was declared meanwhile to the next.
@@ -84,7 +84,7 @@ pub(crate) struct Machine {
     /// Since when no shovel is to run, and the source is looked at.
     settling_since_ms: Option<u64>,
     completed_at_ms: Option<u64>,
-    held: BTreeMap<QueueId, Held>,
+    held: BTreeMap<QueueId, HoldReason>,
     waiting_count: usize,
     counts: Option<Counts>,
     end: Option<End>,
@@ -125,7 +125,7 @@ impl Machine {
         self.end
     }
 
-    pub(crate) fn held(&self) -> &BTreeMap<QueueId, Held> {
+    pub(crate) fn held(&self) -> &BTreeMap<QueueId, HoldReason> {
         &self.held
     }
 
@@ -314,7 +314,7 @@ impl Machine {
     /// Queues that are to be empty before the source is left.
     fn to_be_emptied<'a>(&'a self, facts: &'a Facts) -> impl Iterator<Item = (&'a QueueId, &'a Queue)> {
         facts.source.iter().filter(|(id, queue)| {
-            let is_held = self.held.get(id).is_some_and(Held::lasts);
+            let is_held = self.held.get(id).is_some_and(HoldReason::lasts);
             queue.stays().is_none() && !(self.wishes.accepts && is_held)
         })
     }

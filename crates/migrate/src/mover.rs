@@ -34,7 +34,7 @@ pub(crate) enum Stage {
 
 /// Why a queue is not moved now.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Held {
+pub(crate) enum HoldReason {
     /// Its consumers are at the source, and none at the destination.
     Consumed,
     /// There is no such queue at the destination.
@@ -47,22 +47,26 @@ pub(crate) enum Held {
     Failing(String),
 }
 
-impl Held {
+impl HoldReason {
     /// A reason, as the end of a sentence.
     pub(crate) fn reason(&self, direction: Direction) -> String {
         let (source, destination) = (direction.source(), direction.destination());
         match self {
-            Held::Consumed => format!("it has consumers at the {source} broker, and none at the {destination} broker"),
-            Held::Missing => format!("the queue does not exist at the {destination} broker"),
-            Held::WouldExpire => format!("it would expire at the {destination} broker, where nothing consumes from it"),
-            Held::Full => format!("it is full at the {destination} broker: it would drop messages"),
-            Held::Failing(reason) => format!("its shovel failed: {reason}"),
+            HoldReason::Consumed => {
+                format!("it has consumers at the {source} broker, and none at the {destination} broker")
+            }
+            HoldReason::Missing => format!("the queue does not exist at the {destination} broker"),
+            HoldReason::WouldExpire => {
+                format!("it would expire at the {destination} broker, where nothing consumes from it")
+            }
+            HoldReason::Full => format!("it is full at the {destination} broker: it would drop messages"),
+            HoldReason::Failing(reason) => format!("its shovel failed: {reason}"),
         }
     }
 
     /// Whether that keeps a queue from being emptied in the end.
     pub(crate) fn lasts(&self) -> bool {
-        *self != Held::Consumed
+        *self != HoldReason::Consumed
     }
 }
 
@@ -72,7 +76,7 @@ pub(crate) struct Decision {
     pub(crate) start: Vec<Link>,
     /// By vhost and name.
     pub(crate) stop: Vec<(String, String)>,
-    pub(crate) held: BTreeMap<QueueId, Held>,
+    pub(crate) held: BTreeMap<QueueId, HoldReason>,
     /// Queues of which all that waited has been moved.
     pub(crate) fed: Vec<QueueId>,
     /// Queues that wait for a place.
@@ -193,8 +197,8 @@ impl Mover {
         queue: &'a Queue,
         stage: Stage,
         is_running: bool,
-    ) -> Result<Candidate<'a>, Held> {
-        let destination = facts.destination.get(id).ok_or(Held::Missing)?;
+    ) -> Result<Candidate<'a>, HoldReason> {
+        let destination = facts.destination.get(id).ok_or(HoldReason::Missing)?;
         let is_waited_for = destination.consumers > 0;
         if let Some(turn) = self.turns.get_mut(id) {
             if turn.failing_since_ms.is_some_and(|since| is_running && facts.now_ms >= since + FAILING_MS) {
@@ -202,14 +206,14 @@ impl Mover {
                 turn.rests_until_ms = facts.now_ms + REST_MS;
             }
             if facts.now_ms < turn.rests_until_ms {
-                return Err(Held::Failing(self.reasons.get(id).cloned().unwrap_or_default()));
+                return Err(HoldReason::Failing(self.reasons.get(id).cloned().unwrap_or_default()));
             }
         }
         if stage == Stage::Feeding && !is_waited_for && facts.consumers_at_source(id) > 0 {
-            return Err(Held::Consumed);
+            return Err(HoldReason::Consumed);
         }
         if destination.rules.expires && !is_waited_for {
-            return Err(Held::WouldExpire);
+            return Err(HoldReason::WouldExpire);
         }
         // A shovel that is begun anew, as after a kill of Warren, begins to count anew: a few times that has to do no harm.
         let room =
@@ -219,7 +223,7 @@ impl Mover {
         let is_stale =
             self.turns.get(id).is_some_and(|turn| turn.ended_ms.is_some_and(|at| facts.now_ms < at + self.lag_ms));
         if room == Some(0) && !is_running && !is_stale && queue.total() > 0 {
-            return Err(Held::Full);
+            return Err(HoldReason::Full);
         }
         Ok(Candidate { id, queue, is_waited_for, room })
     }
@@ -357,7 +361,7 @@ mod tests {
         let id = QueueId::new("/", "q");
         facts.source_consumers.insert(id.clone(), 1);
         let decision = mover(2).decide(&facts, Stage::Feeding);
-        assert_eq!(decision.held, BTreeMap::from([(id.clone(), Held::Consumed)]));
+        assert_eq!(decision.held, BTreeMap::from([(id.clone(), HoldReason::Consumed)]));
         assert_eq!(started(&mover(2).decide(&facts, Stage::Draining)).len(), 1);
         facts.destination.get_mut(&id).unwrap().consumers = 1;
         assert_eq!(started(&mover(2).decide(&facts, Stage::Feeding)).len(), 1);
@@ -366,7 +370,7 @@ mod tests {
     #[test]
     fn the_destination_drops_nothing_that_is_moved() {
         let id = QueueId::new("/", "q");
-        let check = |ready, there, rules: Rules, expected: Result<Option<Batch>, Held>| {
+        let check = |ready, there, rules: Rules, expected: Result<Option<Batch>, HoldReason>| {
             let mut facts = facts(&[("q", ready, 0)]);
             *facts.destination.get_mut(&id).unwrap() = Queue { rules, ready: there, ..Queue::default() };
             let decision = mover(2).decide(&facts, Stage::Draining);
@@ -378,9 +382,9 @@ mod tests {
         let limit = |max| Rules { length_max: Some(max), ..Rules::default() };
         check(5, 0, limit(10), Ok(Some(Batch::Count(5))));
         check(50, 0, limit(10), Ok(Some(Batch::Count(2))));
-        check(50, 8, limit(10), Err(Held::Full));
-        check(50, 10, limit(10), Err(Held::Full));
-        check(5, 0, Rules { expires: true, ..Rules::default() }, Err(Held::WouldExpire));
+        check(50, 8, limit(10), Err(HoldReason::Full));
+        check(50, 10, limit(10), Err(HoldReason::Full));
+        check(5, 0, Rules { expires: true, ..Rules::default() }, Err(HoldReason::WouldExpire));
         check(5, 0, Rules { drops_by_age: true, ..Rules::default() }, Ok(None));
     }
 
@@ -393,7 +397,7 @@ mod tests {
         assert!(mover.decide(&facts, Stage::Draining).stop.is_empty());
         facts.now_ms += FAILING_MS;
         let decision = mover.decide(&facts, Stage::Draining);
-        assert_eq!(decision.held.values().collect::<Vec<_>>(), [&Held::Failing("no way".to_owned())]);
+        assert_eq!(decision.held.values().collect::<Vec<_>>(), [&HoldReason::Failing("no way".to_owned())]);
         run(&mut facts, &decision, "");
         assert!(facts.shovels.is_empty());
         facts.now_ms += REST_MS;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use preflight::{Asked, Report, Severity, grouped};
+use preflight::{AnswerTexts, Report, Severity, grouped};
 use serde_json::{Value, json};
 
 use crate::definitions;
@@ -196,7 +196,7 @@ impl Shell {
 
     /// What of the old broker works at the new one, how many upstreams it has, and what it runs itself.
     async fn examine(&mut self) -> Result<(Report, u64, Vec<Runner>), Failure> {
-        let mut answers = Asked::new(self.old.named());
+        let mut answers = AnswerTexts::new(self.old.named());
         let mut listed = Vec::new();
         for (member, path) in preflight::QUESTIONS {
             let answer = self.old.text(&format!("/api/{path}")).await?;

@@ -13,7 +13,7 @@ use crate::facts::{Client, Facts};
 use crate::failure::Failure;
 use crate::journal::{Journal, Step};
 use crate::machine::Machine;
-use crate::mover::Held;
+use crate::mover::HoldReason;
 use crate::queue::{Queue, QueueId, Stays};
 
 /// From one line of progress to the next.
@@ -255,8 +255,8 @@ pub(crate) fn staying(facts: &Facts) -> Vec<(Stays, Vec<&QueueId>, u64)> {
 }
 
 /// What is held back, by reason.
-pub(crate) fn holding(held: &BTreeMap<QueueId, Held>) -> BTreeMap<&Held, Vec<&QueueId>> {
-    let mut by_reason: BTreeMap<&Held, Vec<&QueueId>> = BTreeMap::new();
+pub(crate) fn holding(held: &BTreeMap<QueueId, HoldReason>) -> BTreeMap<&HoldReason, Vec<&QueueId>> {
+    let mut by_reason: BTreeMap<&HoldReason, Vec<&QueueId>> = BTreeMap::new();
     for (id, held) in held {
         by_reason.entry(held).or_default().push(id);
     }

@@ -29,7 +29,7 @@ pub struct Admission {
 pub enum AdmitError {
     /// It was closed before anything came, as probes of ports do. Not worth a line in a log.
     #[error("the client closed the connection without sending anything")]
-    Gone,
+    Closed,
     /// It comes from an address that is not a trusted proxy's.
     #[error("the connection does not come from a trusted sender of the PROXY protocol")]
     Untrusted,
@@ -59,13 +59,13 @@ impl Admission {
         let endpoints = match self.proxy_protocol {
             None => None,
             Some(timeout) => {
-                let sender = tcp.peer_addr().map_err(|_| AdmitError::Gone)?;
+                let sender = tcp.peer_addr().map_err(|_| AdmitError::Closed)?;
                 if !self.lets_in(sender.ip()) {
                     return Err(AdmitError::Untrusted);
                 }
                 let reading = within(timeout, "the header of the PROXY protocol", read_header(&mut tcp));
                 let header = reading.await?.map_err(|error| match error {
-                    ReadError::Gone => AdmitError::Gone,
+                    ReadError::Closed => AdmitError::Closed,
                     ReadError::Header(error) => AdmitError::ProxyProtocol(error),
                 })?;
                 header.endpoints.map(|told| Endpoints { peer: self.believed(told.peer, sender), ..told })
@@ -79,7 +79,7 @@ impl Admission {
         };
         let accepted = within(*timeout, "the TLS handshake", tls.accept(tcp)).await?;
         let stream = accepted.map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => AdmitError::Gone,
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => AdmitError::Closed,
             _ => AdmitError::Tls(error),
         })?;
         Ok(Stream::Tls(Box::new(TlsStream { tls: stream.into(), endpoints })))

@@ -216,7 +216,7 @@ pub(crate) enum ReadError {
     Header(#[from] HeaderError),
     /// The peer disconnected first.
     #[error("the client closed the connection")]
-    Gone,
+    Closed,
 }
 
 /// How much is looked at in one go: any header of version 1 and most of version 2.
@@ -224,14 +224,14 @@ const PEEK_LEN: usize = 256;
 
 /// Reads the header and nothing that follows it.
 pub(crate) async fn read_header(tcp: &mut TcpStream) -> Result<Header, ReadError> {
-    let gone = |_: io::Error| ReadError::Gone;
+    let closed = |_: io::Error| ReadError::Closed;
     let mut bytes = Vec::new();
     loop {
         let kept_len = bytes.len();
         bytes.resize(kept_len + PEEK_LEN, 0);
-        let peeked_len = tcp.peek(&mut bytes[kept_len..]).await.map_err(gone)?;
+        let peeked_len = tcp.peek(&mut bytes[kept_len..]).await.map_err(closed)?;
         if peeked_len == 0 {
-            return Err(ReadError::Gone);
+            return Err(ReadError::Closed);
         }
         bytes.truncate(kept_len + peeked_len);
         let parsed = parse(&bytes)?;
@@ -240,7 +240,7 @@ pub(crate) async fn read_header(tcp: &mut TcpStream) -> Result<Header, ReadError
             HeaderProgress::Incomplete => bytes.len(),
             HeaderProgress::Complete { len, .. } => len,
         };
-        tcp.read_exact(&mut bytes[kept_len..header_len]).await.map_err(gone)?;
+        tcp.read_exact(&mut bytes[kept_len..header_len]).await.map_err(closed)?;
         if let HeaderProgress::Complete { header, .. } = parsed {
             return Ok(header);
         }

@@ -54,7 +54,7 @@ enum Progress {
     /// Nothing more comes: the end is to be passed on.
     Ended,
     /// It has been.
-    Over,
+    ShutDown,
 }
 
 impl Direction {
@@ -74,9 +74,9 @@ impl Direction {
                 Progress::Open => ready!(self.poll_read(cx, from, to))?,
                 Progress::Ended => {
                     ready!(Pin::new(&mut *to).poll_shutdown(cx))?;
-                    self.progress = Progress::Over;
+                    self.progress = Progress::ShutDown;
                 }
-                Progress::Over => return Poll::Ready(Ok(())),
+                Progress::ShutDown => return Poll::Ready(Ok(())),
             }
         }
         cx.waker().wake_by_ref();

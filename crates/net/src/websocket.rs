@@ -112,7 +112,7 @@ where
         .max_frame_size(Some(MESSAGE_LEN_MAX))
         .write_buffer_size(0)
         .max_write_buffer_size(WRITE_BUFFER_LEN_MAX);
-    let io: Box<dyn Carrier> = Box::new(io);
+    let io: Box<dyn ByteStream> = Box::new(io);
     Stream::WebSocket(Box::new(WebSocketStream {
         frames: from_upgraded(io, limits),
         received: Bytes::new(),
@@ -122,7 +122,7 @@ where
 }
 
 /// What the library does asynchronously only because it might have to shake hands, which has been done.
-fn from_upgraded(io: Box<dyn Carrier>, limits: WebSocketConfig) -> Frames<Box<dyn Carrier>> {
+fn from_upgraded(io: Box<dyn ByteStream>, limits: WebSocketConfig) -> Frames<Box<dyn ByteStream>> {
     let mut made = Box::pin(Frames::from_raw_socket(io, Role::Server, Some(limits)));
     let mut cx = Context::from_waker(std::task::Waker::noop());
     match made.as_mut().poll(&mut cx) {
@@ -132,13 +132,13 @@ fn from_upgraded(io: Box<dyn Carrier>, limits: WebSocketConfig) -> Frames<Box<dy
 }
 
 /// Whatever was upgraded.
-trait Carrier: AsyncRead + AsyncWrite + Unpin + Send {}
+trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Carrier for T {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for T {}
 
 /// A WebSocket, with its messages' contents in a row.
 pub struct WebSocketStream {
-    frames: Frames<Box<dyn Carrier>>,
+    frames: Frames<Box<dyn ByteStream>>,
     /// Of the last message, what has not been read.
     received: Bytes,
     endpoints: Endpoints,

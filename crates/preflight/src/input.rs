@@ -5,7 +5,7 @@ use definitions::Document;
 use crate::environment::{self, Assignment};
 use crate::kind::{self, Kind};
 use crate::plugins::{self, EnabledPlugin};
-use crate::running::{Answers, Asked};
+use crate::running::{AnswerTexts, Answers};
 use crate::terms::{self, Node, Term};
 
 /// A file, or the answers of a broker.
@@ -51,7 +51,7 @@ pub(crate) enum Content<'a> {
 
 impl<'a> Read<'a> {
     /// What a broker has answered.
-    pub(crate) fn of_asked(asked: &'a Asked) -> Result<Read<'a>, Unreadable> {
+    pub(crate) fn of_asked(asked: &'a AnswerTexts) -> Result<Read<'a>, Unreadable> {
         let name = &*asked.name;
         let unreadable = |error| Unreadable { name: name.to_owned(), reason: format!("invalid JSON: {error}") };
         let answers = Answers::of_asked(asked).map_err(unreadable)?;

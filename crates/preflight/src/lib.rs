@@ -36,7 +36,7 @@ pub use input::{Input, Unreadable};
 pub use kind::Kind;
 pub use plugins::{PluginState, enabled_plugins, plugin_names, plugin_state};
 pub use report::Report;
-pub use running::{Asked, QUESTIONS};
+pub use running::{AnswerTexts, QUESTIONS};
 pub use sheet::{Entry, Group, Noun, Place, Severity, grouped};
 
 use input::{Content, Read};
@@ -49,7 +49,7 @@ pub fn examine(inputs: &[Input]) -> Result<Report, Unreadable> {
 }
 
 /// The same, and what a broker that runs has answered.
-pub fn examine_with(inputs: &[Input], asked: Option<&Asked>) -> Result<Report, Unreadable> {
+pub fn examine_with(inputs: &[Input], asked: Option<&AnswerTexts>) -> Result<Report, Unreadable> {
     let read = inputs.iter().map(Read::of).chain(asked.map(Read::of_asked));
     let read: Vec<Read<'_>> = read.collect::<Result<_, _>>()?;
     let mut sheet = Sheet::default();

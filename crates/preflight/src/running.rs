@@ -47,17 +47,17 @@ const PROTOCOLS: &[(&str, Option<Sign>, &str)] = &[
 
 /// The answers of a broker, as they come: each stays the text that it is, for definitions may be very long.
 #[derive(Debug)]
-pub struct Asked {
+pub struct AnswerTexts {
     /// What the broker is called.
     pub(crate) name: String,
     answers: Vec<(&'static str, String)>,
 }
 
-impl Asked {
+impl AnswerTexts {
     /// Before anything has been answered.
     #[must_use]
-    pub fn new(name: String) -> Asked {
-        Asked { name, answers: Vec::new() }
+    pub fn new(name: String) -> AnswerTexts {
+        AnswerTexts { name, answers: Vec::new() }
     }
 
     /// Takes the answer to a question.
@@ -90,7 +90,7 @@ impl<'a> Answers<'a> {
     }
 
     /// The same of answers that have not been put together.
-    pub(crate) fn of_asked(asked: &'a Asked) -> serde_json::Result<Answers<'a>> {
+    pub(crate) fn of_asked(asked: &'a AnswerTexts) -> serde_json::Result<Answers<'a>> {
         let mut answers = Answers::default();
         for (member, text) in &asked.answers {
             let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn answers_are_the_same_one_by_one_and_together() {
         let definitions = r#"{"queues": [{"name": "q"}]}"#;
-        let mut asked = Asked::new("b".to_owned());
+        let mut asked = AnswerTexts::new("b".to_owned());
         asked.put(DEFINITIONS, definitions.to_owned());
         asked.put("queues", r#"[{"exclusive": true}]"#.to_owned());
         let text = format!(r#"{{"definitions": {definitions}, "queues": [{{"exclusive": true}}]}}"#);

@@ -261,7 +261,7 @@ proptest! {
             lists.into_iter().map(|(at, entries)| (LISTS[at].to_owned(), entries.into())).collect();
         definitions.insert("vhosts".to_owned(), serde_json::json!([{"name": "/"}]));
         let whole = exported(definitions.clone().into(), &exchanges).to_string();
-        let mut answers = Asked::new("f".to_owned());
+        let mut answers = AnswerTexts::new("f".to_owned());
         answers.put("definitions", serde_json::Value::Object(definitions).to_string());
         answers.put("exchanges", serde_json::Value::from(exchanges).to_string());
         let found = examine_with(&[], Some(&answers)).unwrap();

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use amqp::basic;
 use amqp_client::{Connection, Content, Event};
-use bridge::{CHANNEL, Fate};
+use bridge::{CHANNEL, Outcome};
 
 use crate::message::Forwarding;
 use crate::status::Flow;
@@ -21,7 +21,7 @@ pub(crate) struct Verdict {
     /// Which publish of this life, from 1.
     pub(crate) tag: u64,
     pub(crate) is_multiple: bool,
-    pub(crate) fate: Fate,
+    pub(crate) outcome: Outcome,
 }
 
 pub(crate) enum Destination {
@@ -89,9 +89,9 @@ impl Destination {
     }
 
     /// Says goodbye.
-    pub(crate) async fn close(self, patience: Duration) {
+    pub(crate) async fn close(self, timeout: Duration) {
         if let Destination::Broker(broker) = self {
-            broker.connection.close(patience).await;
+            broker.connection.close(timeout).await;
         }
     }
 }
@@ -107,8 +107,8 @@ impl Broker {
         while let Some(event) = self.connection.next_event().map_err(Failure::Destination)? {
             match event {
                 Event::Confirmed { tag, is_multiple, is_ack, .. } => {
-                    let fate = if is_ack { Fate::Accepted } else { Fate::Refused };
-                    return Ok(Some(Verdict { tag, is_multiple, fate }));
+                    let outcome = if is_ack { Outcome::Accepted } else { Outcome::Refused };
+                    return Ok(Some(Verdict { tag, is_multiple, outcome }));
                 }
                 // It would be confirmed next, and be nowhere.
                 Event::Returned { returned, .. } => {

@@ -27,4 +27,4 @@ mod worker;
 
 pub use host::Host;
 pub use status::{Ends, Flow, Progress, ShovelId, ShovelStatus, State};
-pub use supervisor::{Shovels, Wanted};
+pub use supervisor::{DesiredShovel, Shovels};

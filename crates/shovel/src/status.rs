@@ -117,7 +117,7 @@ pub struct ShovelStatus {
 
 /// What a shovel's task writes, and others read.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct StatusCell {
     state: Mutex<(State, SystemTime)>,
     forwarded_count: AtomicU64,
     pending_count: AtomicU64,
@@ -127,9 +127,9 @@ pub(crate) struct Board {
     flow: AtomicU64,
 }
 
-impl Board {
+impl StatusCell {
     pub(crate) fn new() -> Self {
-        Board {
+        StatusCell {
             state: Mutex::new((State::Starting, SystemTime::now())),
             forwarded_count: AtomicU64::new(0),
             pending_count: AtomicU64::new(0),

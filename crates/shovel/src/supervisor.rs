@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::host::Host;
-use crate::status::{Board, ShovelId, ShovelStatus, State};
+use crate::status::{ShovelId, ShovelStatus, State, StatusCell};
 use crate::worker::{Order, Worker};
 
 /// How long what is under way may take to be settled when a shovel ends.
@@ -21,7 +21,7 @@ const SETTLING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A shovel that is to be.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
+pub struct DesiredShovel {
     /// Which.
     pub id: ShovelId,
     /// What it does, or why that cannot be.
@@ -49,7 +49,7 @@ impl fmt::Debug for Shovels {
 /// A shovel that has been started, or cannot be.
 struct Running {
     shovel: Result<Arc<Shovel>, Box<str>>,
-    board: Arc<Board>,
+    status_cell: Arc<StatusCell>,
     orders: watch::Sender<Order>,
     task: Option<JoinHandle<()>>,
 }
@@ -68,13 +68,13 @@ impl Shovels {
     }
 
     /// Has those run that are wanted, and no others. One whose definition has changed begins anew; the others notice nothing.
-    pub fn reconcile(&self, wanted: Vec<Wanted>) {
+    pub fn reconcile(&self, wanted: Vec<DesiredShovel>) {
         let mut running = self.running.lock();
         if self.has_stopped.load(Ordering::Acquire) {
             return;
         }
         let mut gone = std::mem::take(&mut *running);
-        for Wanted { id, shovel, is_paused } in wanted {
+        for DesiredShovel { id, shovel, is_paused } in wanted {
             let same = gone.remove(&id);
             let entry = match same {
                 Some(entry) if entry.shovel == shovel => entry,
@@ -100,14 +100,14 @@ impl Shovels {
         before: Option<JoinHandle<()>>,
     ) -> Running {
         let (orders, receiver) = watch::channel(if is_paused { Order::Pause } else { Order::Run(0) });
-        let board = Arc::new(Board::new());
+        let status_cell = Arc::new(StatusCell::new());
         let task = match &shovel {
             Ok(shovel) => {
                 let worker = Worker {
                     id: id.clone(),
                     shovel: shovel.clone(),
                     host: self.host.clone(),
-                    board: board.clone(),
+                    status_cell: status_cell.clone(),
                     orders: receiver,
                     first_uri: self.next_uri.fetch_add(1, Ordering::Relaxed),
                 };
@@ -121,24 +121,24 @@ impl Shovels {
             }
             Err(reason) => {
                 let state = State::Terminated { reason: reason.clone() };
-                board.set_state(state.clone());
+                status_cell.set_state(state.clone());
                 self.host.state_changed(id, &state);
                 None
             }
         };
-        Running { shovel, board, orders, task }
+        Running { shovel, status_cell, orders, task }
     }
 
     /// All of them as they are now, by vhost and name.
     #[must_use]
     pub fn statuses(&self) -> Vec<ShovelStatus> {
-        self.running.lock().iter().map(|(id, entry)| entry.board.status(id.clone())).collect()
+        self.running.lock().iter().map(|(id, entry)| entry.status_cell.status(id.clone())).collect()
     }
 
     /// One of them as it is now.
     #[must_use]
     pub fn status(&self, id: &ShovelId) -> Option<ShovelStatus> {
-        self.running.lock().get(id).map(|entry| entry.board.status(id.clone()))
+        self.running.lock().get(id).map(|entry| entry.status_cell.status(id.clone()))
     }
 
     /// What a shovel does, by its definition.
@@ -162,20 +162,20 @@ impl Shovels {
     }
 
     /// Ends all of them, for good. What is under way is settled for so long, and goodbyes may take as long again.
-    pub async fn stop(&self, patience: Duration) {
+    pub async fn stop(&self, timeout: Duration) {
         let all = {
             let mut running = self.running.lock();
             self.has_stopped.store(true, Ordering::Release);
             std::mem::take(&mut *running)
         };
-        let mut ending: Vec<_> = all.into_values().filter_map(|entry| entry.end(patience)).collect();
+        let mut ending: Vec<_> = all.into_values().filter_map(|entry| entry.end(timeout)).collect();
         let ended = async {
             while let Some(task) = ending.last_mut() {
                 let _ = task.await;
                 ending.pop();
             }
         };
-        if tokio::time::timeout(2 * patience, ended).await.is_err() {
+        if tokio::time::timeout(2 * timeout, ended).await.is_err() {
             ending.iter().for_each(JoinHandle::abort);
             for task in ending {
                 let _ = task.await;
@@ -186,8 +186,8 @@ impl Shovels {
 
 impl Running {
     /// Has it end. Returns what to wait for, if it is to be waited for.
-    fn end(self, patience: Duration) -> Option<JoinHandle<()>> {
-        let _ = self.orders.send(Order::Stop(patience));
+    fn end(self, timeout: Duration) -> Option<JoinHandle<()>> {
+        let _ = self.orders.send(Order::Stop(timeout));
         self.task
     }
 }

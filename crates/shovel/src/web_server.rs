@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use amqp::basic;
 use amqp_client::{BackOff, Content};
-use bridge::Fate;
+use bridge::Outcome;
 use http_client::{Client, HeaderName, HeaderValue, HttpUrl, HttpUrlError, Method, Request, StatusCode};
 use model::shovel::HttpDestination;
 
@@ -25,7 +25,7 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 const DEFAULT_CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 /// A question that is under way: the client comes back with what has come of it.
-type Asking = Pin<Box<dyn Future<Output = (Client, Result<Fate, String>)> + Send>>;
+type Asking = Pin<Box<dyn Future<Output = (Client, Result<Outcome, String>)> + Send>>;
 
 /// See the module.
 pub(crate) struct WebServer {
@@ -35,7 +35,7 @@ pub(crate) struct WebServer {
     waiting: VecDeque<Request>,
     waiting_len: usize,
     /// Messages of which the server has said something.
-    told_count: u64,
+    reported_count: u64,
     verdicts: VecDeque<Verdict>,
     dead_letters_refused: bool,
 }
@@ -48,7 +48,7 @@ impl WebServer {
             asking: None,
             waiting: VecDeque::new(),
             waiting_len: 0,
-            told_count: 0,
+            reported_count: 0,
             verdicts: VecDeque::new(),
             dead_letters_refused: options.dead_letters_refused,
         }
@@ -94,9 +94,9 @@ impl WebServer {
         let Poll::Ready((client, asked)) = asking.as_mut().poll(cx) else { return Poll::Pending };
         self.asking = None;
         self.client = Some(client);
-        let fate = asked.map_err(Failure::WebServer)?;
-        self.told_count += 1;
-        self.verdicts.push_back(Verdict { tag: self.told_count, is_multiple: false, fate });
+        let outcome = asked.map_err(Failure::WebServer)?;
+        self.reported_count += 1;
+        self.verdicts.push_back(Verdict { tag: self.reported_count, is_multiple: false, outcome });
         Poll::Ready(Ok(()))
     }
 }
@@ -109,7 +109,7 @@ pub(crate) fn shown(url: &HttpUrl) -> Box<str> {
 }
 
 /// Asks until there is an answer that counts, a few times.
-async fn ask(mut client: Client, request: Request, dead_letters_refused: bool) -> (Client, Result<Fate, String>) {
+async fn ask(mut client: Client, request: Request, dead_letters_refused: bool) -> (Client, Result<Outcome, String>) {
     let mut retry = BackOff::new(RETRY_MIN, RETRY_MAX);
     let mut error = String::new();
     for attempt in 0..ATTEMPT_COUNT {
@@ -117,8 +117,8 @@ async fn ask(mut client: Client, request: Request, dead_letters_refused: bool) -
             tokio::time::sleep(retry.wait(1.0)).await;
         }
         match client.ask(&request).await {
-            Ok(answer) if answer.status.is_success() => return (client, Ok(Fate::Accepted)),
-            Ok(answer) if dead_letters_refused && is_final(answer.status) => return (client, Ok(Fate::Rejected)),
+            Ok(answer) if answer.status.is_success() => return (client, Ok(Outcome::Accepted)),
+            Ok(answer) if dead_letters_refused && is_final(answer.status) => return (client, Ok(Outcome::Rejected)),
             Ok(answer) => error = format!("{} answers {}", client.url(), answer.status),
             Err(failed) => error = failed.to_string(),
         }

@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use amqp_client::{Closed, Connection, Event};
-use bridge::{CHANNEL, ConnectError, Fate, Settlement, Taken, Transfer};
+use bridge::{CHANNEL, ConnectError, Outcome, Settlement, Taken, Transfer};
 use http_client::HttpUrlError;
 use model::shovel::{self, Shovel};
 use tokio::sync::watch;
@@ -17,7 +17,7 @@ use crate::destination::{Broker, Destination, Verdict};
 use crate::ends::{self, EndError};
 use crate::host::Host;
 use crate::message::Forwarding;
-use crate::status::{Board, Ends, Flow, Progress, ShovelId, State};
+use crate::status::{Ends, Flow, Progress, ShovelId, State, StatusCell};
 use crate::web_server::{self, WebServer};
 
 /// How long what is under way may take to be settled when a shovel is done, or is to wait.
@@ -79,7 +79,7 @@ pub(crate) struct Worker {
     pub(crate) id: ShovelId,
     pub(crate) shovel: Arc<Shovel>,
     pub(crate) host: Arc<dyn Host>,
-    pub(crate) board: Arc<Board>,
+    pub(crate) status_cell: Arc<StatusCell>,
     pub(crate) orders: watch::Receiver<Order>,
     /// The first URI that is tried; the next life begins with the next one.
     pub(crate) first_uri: usize,
@@ -124,7 +124,7 @@ impl Worker {
     }
 
     fn enter(&self, state: State) {
-        self.board.set_state(state.clone());
+        self.status_cell.set_state(state.clone());
         self.host.state_changed(&self.id, &state);
     }
 
@@ -161,7 +161,7 @@ impl Worker {
             tokio::select! {
                 moved = life.step() => {
                     moved?;
-                    life.tell(&self.board);
+                    life.report(&self.status_cell);
                     if life.transfer.is_done() {
                         break Ended::Finished;
                     }
@@ -170,12 +170,12 @@ impl Worker {
                 () = reach(&mut deadline) => break Ended::Finished,
             }
         };
-        let patience = match *self.orders.borrow() {
-            Order::Stop(patience) => patience,
+        let timeout = match *self.orders.borrow() {
+            Order::Stop(timeout) => timeout,
             Order::Run(_) | Order::Pause => SETTLING_TIMEOUT,
         };
-        Box::pin(life.settle(patience)).await?;
-        life.tell(&self.board);
+        Box::pin(life.settle(timeout)).await?;
+        life.report(&self.status_cell);
         Box::pin(life.close()).await;
         Ok(ended)
     }
@@ -267,8 +267,8 @@ impl Life {
 
     /// What the destination says of what it was given.
     fn hear(&mut self) -> Result<(), Failure> {
-        while let Some(Verdict { tag, is_multiple, fate }) = self.destination.next_verdict()? {
-            self.transfer.confirm(tag, is_multiple, fate);
+        while let Some(Verdict { tag, is_multiple, outcome }) = self.destination.next_verdict()? {
+            self.transfer.confirm(tag, is_multiple, outcome);
         }
         Ok(())
     }
@@ -310,18 +310,18 @@ impl Life {
     }
 
     fn tell_source(&mut self) {
-        while let Some(Settlement { tag, is_multiple, fate }) = self.transfer.next_settlement() {
-            match fate {
-                Fate::Accepted => self.source.ack(CHANNEL, tag, is_multiple),
-                Fate::Refused => self.source.nack(CHANNEL, tag, is_multiple, true),
-                Fate::Rejected => self.source.nack(CHANNEL, tag, is_multiple, false),
+        while let Some(Settlement { tag, is_multiple, outcome }) = self.transfer.next_settlement() {
+            match outcome {
+                Outcome::Accepted => self.source.ack(CHANNEL, tag, is_multiple),
+                Outcome::Refused => self.source.nack(CHANNEL, tag, is_multiple, true),
+                Outcome::Rejected => self.source.nack(CHANNEL, tag, is_multiple, false),
             }
         }
     }
 
-    fn tell(&self, board: &Board) {
+    fn report(&self, status_cell: &StatusCell) {
         let waiting = self.destination.waiting_count() as u64;
-        board.set_progress(Progress {
+        status_cell.set_progress(Progress {
             forwarded_count: self.transfer.forwarded_count(),
             remaining: self.transfer.remaining(),
             pending_count: waiting,
@@ -330,7 +330,7 @@ impl Life {
     }
 
     /// Takes no more, and waits for what is under way, but not for ever: what is not settled then comes again as redelivered.
-    async fn settle(&mut self, patience: Duration) -> Result<(), Failure> {
+    async fn settle(&mut self, timeout: Duration) -> Result<(), Failure> {
         self.transfer.take_no_more();
         self.source.set_receiving(false);
         let settling = async {
@@ -342,7 +342,7 @@ impl Life {
             self.tell_source();
             self.source.flush().await.map_err(Failure::Source)
         };
-        match tokio::time::timeout(patience, settling).await {
+        match tokio::time::timeout(timeout, settling).await {
             Ok(settled) => settled,
             Err(_) => Ok(()),
         }

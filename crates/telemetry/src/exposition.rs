@@ -45,7 +45,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
     /// A count, a length.
-    Whole(u64),
+    Integer(u64),
     /// Seconds, a share.
     Real(f64),
     /// The same, with a point even where nothing follows it: `3.0`.
@@ -54,19 +54,19 @@ pub enum Value {
 
 impl From<u64> for Value {
     fn from(value: u64) -> Value {
-        Value::Whole(value)
+        Value::Integer(value)
     }
 }
 
 impl From<usize> for Value {
     fn from(value: usize) -> Value {
-        Value::Whole(value as u64)
+        Value::Integer(value as u64)
     }
 }
 
 impl From<bool> for Value {
     fn from(value: bool) -> Value {
-        Value::Whole(u64::from(value))
+        Value::Integer(u64::from(value))
     }
 }
 
@@ -145,7 +145,7 @@ pub fn write_sample(out: &mut Vec<u8>, name: Name<'_>, labels: impl FnOnce(&mut 
     }
     out.push(b' ');
     match value {
-        Value::Whole(value) => write_whole(out, value),
+        Value::Integer(value) => write_whole(out, value),
         Value::Real(value) => out.extend_from_slice(real(value).as_bytes()),
         Value::Decimal(value) => out.extend_from_slice(decimal(value).as_bytes()),
     }

@@ -56,7 +56,7 @@ impl Acceptor {
             admissions.spawn(async move {
                 match admission.admit(stream).await {
                     Ok(stream) => on_admitted(stream, peer, permits),
-                    Err(error @ AdmitError::Gone) => tracing::debug!(%peer, %error, "connection was closed"),
+                    Err(error @ AdmitError::Closed) => tracing::debug!(%peer, %error, "connection was closed"),
                     Err(error) => tracing::warn!(%peer, %error, "connection was closed"),
                 }
             });

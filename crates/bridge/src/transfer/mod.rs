@@ -24,7 +24,7 @@ pub enum Taken {
 
 /// The destination's word on what it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Outcome {
     /// It has it.
     Accepted,
     /// It does not take it now: it returns to its queue.
@@ -41,16 +41,16 @@ pub struct Settlement {
     /// All up to that one.
     pub is_multiple: bool,
     /// What has become of it.
-    pub fate: Fate,
+    pub outcome: Outcome,
 }
 
 /// What has become of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum DeliveryState {
     Waiting,
-    Settled(Fate),
+    Settled(Outcome),
     /// The source knows.
-    Told,
+    Reported,
     /// It was not taken: the source keeps it until it is closed.
     Left,
 }
@@ -61,13 +61,13 @@ pub struct Transfer {
     ack_mode: AckMode,
     /// What was published and waits for the destination's word, by the delivery that it was.
     unconfirmed: Unconfirmed<u64>,
-    /// The tag of the delivery that is first in `outcomes`.
+    /// The tag of the delivery that is first in `states`.
     first: u64,
-    outcomes: VecDeque<Outcome>,
-    /// Deliveries in `outcomes` whose outcome has to be sent to the source.
-    untold_count: usize,
+    states: VecDeque<DeliveryState>,
+    /// Deliveries in `states` whose outcome has to be sent to the source.
+    unreported_count: usize,
     /// If more than so many wait behind one without an outcome, they are settled one by one.
-    patience: usize,
+    unsettled_count_max: usize,
     /// How many are still to be taken; none: all that come.
     to_take: Option<u64>,
     /// How many are still to be moved, and the shovel is done.
@@ -83,9 +83,9 @@ impl Transfer {
             ack_mode,
             unconfirmed: Unconfirmed::new(),
             first: 1,
-            outcomes: VecDeque::new(),
-            untold_count: 0,
-            patience: usize::from(prefetch) / 2,
+            states: VecDeque::new(),
+            unreported_count: 0,
+            unsettled_count_max: usize::from(prefetch) / 2,
             to_take: count,
             to_move: count,
             forwarded_count: 0,
@@ -96,7 +96,7 @@ impl Transfer {
     pub fn take(&mut self, tag: u64) -> Taken {
         if self.to_take == Some(0) {
             if self.ack_mode != AckMode::NoAck {
-                self.note(tag, Outcome::Left);
+                self.note(tag, DeliveryState::Left);
             }
             return Taken::Leave;
         }
@@ -107,12 +107,12 @@ impl Transfer {
         match self.ack_mode {
             AckMode::NoAck => self.moved(1),
             AckMode::OnPublish => {
-                self.note(tag, Outcome::Settled(Fate::Accepted));
+                self.note(tag, DeliveryState::Settled(Outcome::Accepted));
                 self.moved(1);
             }
             AckMode::OnConfirm => {
                 self.unconfirmed.push(tag);
-                self.note(tag, Outcome::Waiting);
+                self.note(tag, DeliveryState::Waiting);
             }
         }
         Taken::Publish
@@ -121,23 +121,23 @@ impl Transfer {
     /// A delivery has come that is published nowhere: it is settled at the source.
     pub fn drop_delivery(&mut self, tag: u64) {
         if self.ack_mode != AckMode::NoAck {
-            self.note(tag, Outcome::Settled(Fate::Accepted));
+            self.note(tag, DeliveryState::Settled(Outcome::Accepted));
         }
     }
 
     /// The destination has taken responsibility for publishes, or refused it.
-    pub fn confirm(&mut self, tag: u64, is_multiple: bool, fate: Fate) {
-        let (outcomes, first) = (&mut self.outcomes, self.first);
+    pub fn confirm(&mut self, tag: u64, is_multiple: bool, outcome: Outcome) {
+        let (states, first) = (&mut self.states, self.first);
         let (mut settled_count, mut moved_count) = (0, 0);
         self.unconfirmed.settle(tag, is_multiple, |delivery| {
             let index = delivery.checked_sub(first).and_then(|index| usize::try_from(index).ok());
-            if let Some(outcome) = index.and_then(|index| outcomes.get_mut(index)) {
-                *outcome = Outcome::Settled(fate);
+            if let Some(state) = index.and_then(|index| states.get_mut(index)) {
+                *state = DeliveryState::Settled(outcome);
                 settled_count += 1;
-                moved_count += u64::from(fate != Fate::Refused);
+                moved_count += u64::from(outcome != Outcome::Refused);
             }
         });
-        self.untold_count += settled_count;
+        self.unreported_count += settled_count;
         self.moved(moved_count);
         // One that was refused is not moved, and another is taken for it.
         let refused_count = settled_count as u64 - moved_count;
@@ -147,46 +147,46 @@ impl Transfer {
     /// The next settlement to send to the source; `None` when that is all.
     pub fn next_settlement(&mut self) -> Option<Settlement> {
         self.drop_told();
-        match *self.outcomes.front()? {
-            Outcome::Settled(fate) => {
-                let is_like_it = |outcome: &&Outcome| **outcome == Outcome::Settled(fate);
-                let count = self.outcomes.iter().take_while(is_like_it).count();
-                self.outcomes.drain(..count);
-                self.untold_count -= count;
+        match *self.states.front()? {
+            DeliveryState::Settled(outcome) => {
+                let is_like_it = |state: &&DeliveryState| **state == DeliveryState::Settled(outcome);
+                let count = self.states.iter().take_while(is_like_it).count();
+                self.states.drain(..count);
+                self.unreported_count -= count;
                 self.first += count as u64;
-                Some(Settlement { tag: self.first - 1, is_multiple: count > 1, fate })
+                Some(Settlement { tag: self.first - 1, is_multiple: count > 1, outcome })
             }
-            Outcome::Waiting if self.untold_count > self.patience => self.tell_behind(),
-            Outcome::Left => self.tell_behind(),
-            Outcome::Waiting | Outcome::Told => None,
+            DeliveryState::Waiting if self.unreported_count > self.unsettled_count_max => self.settle_behind(),
+            DeliveryState::Left => self.settle_behind(),
+            DeliveryState::Waiting | DeliveryState::Reported => None,
         }
     }
 
     /// One that is settled behind others that are not: the source is not to stop giving out messages for their sake.
-    fn tell_behind(&mut self) -> Option<Settlement> {
-        let settled = |(index, outcome): (usize, &Outcome)| match outcome {
-            Outcome::Settled(fate) => Some((index, *fate)),
-            Outcome::Waiting | Outcome::Told | Outcome::Left => None,
+    fn settle_behind(&mut self) -> Option<Settlement> {
+        let settled = |(index, state): (usize, &DeliveryState)| match state {
+            DeliveryState::Settled(outcome) => Some((index, *outcome)),
+            DeliveryState::Waiting | DeliveryState::Reported | DeliveryState::Left => None,
         };
-        let (index, fate) = self.outcomes.iter().enumerate().find_map(settled)?;
-        self.outcomes[index] = Outcome::Told;
-        self.untold_count -= 1;
-        Some(Settlement { tag: self.first + index as u64, is_multiple: false, fate })
+        let (index, outcome) = self.states.iter().enumerate().find_map(settled)?;
+        self.states[index] = DeliveryState::Reported;
+        self.unreported_count -= 1;
+        Some(Settlement { tag: self.first + index as u64, is_multiple: false, outcome })
     }
 
     fn drop_told(&mut self) {
-        while self.outcomes.front() == Some(&Outcome::Told) {
-            self.outcomes.pop_front();
+        while self.states.front() == Some(&DeliveryState::Reported) {
+            self.states.pop_front();
             self.first += 1;
         }
     }
 
-    fn note(&mut self, tag: u64, outcome: Outcome) {
-        if self.outcomes.is_empty() {
+    fn note(&mut self, tag: u64, state: DeliveryState) {
+        if self.states.is_empty() {
             self.first = tag;
         }
-        self.untold_count += usize::from(matches!(outcome, Outcome::Settled(_)));
-        self.outcomes.push_back(outcome);
+        self.unreported_count += usize::from(matches!(state, DeliveryState::Settled(_)));
+        self.states.push_back(state);
     }
 
     fn moved(&mut self, count: u64) {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::Fate::{Accepted, Refused, Rejected};
+use super::Outcome::{Accepted, Refused, Rejected};
 use super::*;
 
-fn settlements(transfer: &mut Transfer) -> Vec<(u64, bool, Fate)> {
+fn settlements(transfer: &mut Transfer) -> Vec<(u64, bool, Outcome)> {
     std::iter::from_fn(|| transfer.next_settlement())
-        .map(|Settlement { tag, is_multiple, fate }| (tag, is_multiple, fate))
+        .map(|Settlement { tag, is_multiple, outcome }| (tag, is_multiple, outcome))
         .collect()
 }
 
@@ -93,25 +93,25 @@ fn one_that_is_never_confirmed_does_not_stop_the_others() {
 #[derive(Clone, Debug)]
 enum Step {
     Deliver,
-    Confirm { tag: u64, is_multiple: bool, fate: Fate },
+    Confirm { tag: u64, is_multiple: bool, outcome: Outcome },
     Tell,
 }
 
-fn fate() -> impl Strategy<Value = Fate> {
+fn outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![3 => Just(Accepted), 1 => Just(Refused), 1 => Just(Rejected)]
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => Just(Step::Deliver),
-        2 => (1u64..60, any::<bool>(), fate())
-            .prop_map(|(tag, is_multiple, fate)| Step::Confirm { tag, is_multiple, fate }),
+        2 => (1u64..60, any::<bool>(), outcome())
+            .prop_map(|(tag, is_multiple, outcome)| Step::Confirm { tag, is_multiple, outcome }),
         1 => Just(Step::Tell),
     ]
 }
 
 proptest! {
-    /// A model that knows each delivery's fate: the source gets each once, and the true one.
+    /// A model that knows each delivery's outcome: the source gets each once, and the true one.
     #[test]
     fn the_source_is_told_the_truth_once(
         steps in proptest::collection::vec(step(), 1..300),
@@ -120,8 +120,8 @@ proptest! {
     ) {
         let mut transfer = Transfer::new(AckMode::OnConfirm, count, prefetch);
         let (mut delivered, mut published) = (0, Vec::new());
-        let mut fates: BTreeMap<u64, Fate> = BTreeMap::new();
-        let mut told: BTreeMap<u64, Fate> = BTreeMap::new();
+        let mut outcomes: BTreeMap<u64, Outcome> = BTreeMap::new();
+        let mut reported: BTreeMap<u64, Outcome> = BTreeMap::new();
         for step in steps {
             match step {
                 Step::Deliver => {
@@ -130,30 +130,30 @@ proptest! {
                         published.push(delivered);
                     }
                 }
-                Step::Confirm { tag, is_multiple, fate } => {
+                Step::Confirm { tag, is_multiple, outcome } => {
                     let at = |tag: u64| published.get(tag as usize - 1).copied();
                     let tags = if is_multiple { 1..=tag } else { tag..=tag };
                     for delivery in tags.filter_map(at) {
-                        fates.entry(delivery).or_insert(fate);
+                        outcomes.entry(delivery).or_insert(outcome);
                     }
-                    transfer.confirm(tag, is_multiple, fate);
+                    transfer.confirm(tag, is_multiple, outcome);
                 }
-                Step::Tell => while let Some(Settlement { tag, is_multiple, fate }) = transfer.next_settlement() {
+                Step::Tell => while let Some(Settlement { tag, is_multiple, outcome }) = transfer.next_settlement() {
                     let meant: Vec<u64> = if is_multiple {
-                        (1..=tag).filter(|tag| !told.contains_key(tag)).collect()
+                        (1..=tag).filter(|tag| !reported.contains_key(tag)).collect()
                     } else {
                         vec![tag]
                     };
                     for tag in meant {
-                        prop_assert_eq!(told.insert(tag, fate), None, "{} was told twice", tag);
-                        prop_assert_eq!(fates.get(&tag), Some(&fate), "{} was told wrongly", tag);
+                        prop_assert_eq!(reported.insert(tag, outcome), None, "{} was reported twice", tag);
+                        prop_assert_eq!(outcomes.get(&tag), Some(&outcome), "{} was reported wrongly", tag);
                     }
                 },
             }
         }
-        let accepted = fates.values().filter(|fate| **fate != Refused).count() as u64;
+        let accepted = outcomes.values().filter(|outcome| **outcome != Refused).count() as u64;
         prop_assert_eq!(transfer.is_done(), count.is_some_and(|count| accepted >= count));
-        prop_assert_eq!(transfer.unconfirmed_count(), published.len() - fates.len());
+        prop_assert_eq!(transfer.unconfirmed_count(), published.len() - outcomes.len());
         if let Some(count) = count {
             prop_assert!(accepted <= count);
         }

@@ -11,7 +11,7 @@ use crate::changed::Changed;
 use crate::selection::has_header;
 use engine::delayed::DelaySet;
 use engine::delayed::operators::Outcome;
-use engine::held::Held;
+use engine::queued_message::QueuedMessage;
 use message::Parts;
 
 /// Messages that are looked at for one page of a listing, or for one request to cancel.
@@ -86,7 +86,7 @@ impl Broker {
         let set = self.delay_set(vhost, exchange)?;
         let after = after.map(parse_id).transpose()?;
         let mut page = DelayedPage::default();
-        let mut visit = |id, held: &Held| {
+        let mut visit = |id, held: &QueuedMessage| {
             if page.messages.len() == count_max {
                 return false;
             }
@@ -125,7 +125,7 @@ impl Broker {
     ) -> Result<Cancelled, ControlError> {
         let set = self.delay_set(vhost, exchange)?;
         let mut ids = Vec::new();
-        let mut visit = |id, _: &Held| {
+        let mut visit = |id, _: &QueuedMessage| {
             ids.push(id);
             true
         };
@@ -169,7 +169,7 @@ impl Broker {
         self.engine.clock.shown_ms(self.engine.clock.now_ms())
     }
 
-    fn shown(&self, id: DelayId, held: &Held, with_body: bool) -> Option<DelayedMessage> {
+    fn shown(&self, id: DelayId, held: &QueuedMessage, with_body: bool) -> Option<DelayedMessage> {
         let parts = Parts::read(held.content().bytes())?;
         Some(DelayedMessage {
             id: show_id(id),
@@ -194,7 +194,7 @@ impl Broker {
         set: &DelaySet,
         filter: &DelayedFilter,
         after: Option<DelayId>,
-        visit: &mut (dyn FnMut(DelayId, &Held) -> bool + Send),
+        visit: &mut (dyn FnMut(DelayId, &QueuedMessage) -> bool + Send),
     ) -> Result<Option<DelayId>, ControlError> {
         let first = filter.due_from_ms.map(|due_ms| DelayId::before(self.engine.clock.meant_ms(due_ms)));
         let due_to_ms = filter.due_to_ms.map(|due_ms| self.engine.clock.meant_ms(due_ms));
@@ -224,7 +224,7 @@ impl Broker {
 }
 
 /// Whether a message has what the filter wants besides its due time.
-fn is_meant(filter: &DelayedFilter, held: &Held) -> bool {
+fn is_meant(filter: &DelayedFilter, held: &QueuedMessage) -> bool {
     if filter.routing_key.is_none() && filter.header.is_none() {
         return true;
     }

@@ -42,7 +42,7 @@ pub(crate) enum Renewal {
     /// It is taken.
     Done,
     /// A back end has been asked: the same comes again when it has answered.
-    Asked,
+    Pending,
     /// It is not good.
     Refused,
 }
@@ -221,7 +221,7 @@ impl<P: Protocol> Front<P> {
                     let attempt = LoginAttempt { name, password, origin: self.origin() };
                     let broker = self.broker.clone();
                     self.waits.ask(Question::Login(Box::pin(async move { broker.log_in_again(attempt).await })));
-                    return Ok(Renewal::Asked);
+                    return Ok(Renewal::Pending);
                 }
             }
             self.check_renewed()?;

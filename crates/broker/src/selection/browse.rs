@@ -12,8 +12,8 @@ use super::limits::{LOOK_COUNT, LOOKED_AT_COUNT_MAX, PAGE_LEN_MAX, TAIL_COUNT_MA
 use super::sweep::Sweep;
 use super::{MessageFilter, MessageId};
 use crate::vhost_access::VhostAccess;
-use engine::held::Held;
 use engine::queue_handle::QueueHandle;
+use engine::queued_message::QueuedMessage;
 use message::Parts;
 use model::refusal::{self, Outcome};
 
@@ -89,7 +89,7 @@ pub struct BrowsedPage {
 }
 
 /// An unacked message: where it is, and which consumer holds it.
-type HeldMessage = (QueueSeq, Held, Option<ConsumerId>);
+type HeldMessage = (QueueSeq, QueuedMessage, Option<ConsumerId>);
 
 impl VhostAccess {
     /// Shows messages of a queue, and changes nothing about them.
@@ -157,7 +157,7 @@ impl VhostAccess {
     }
 
     /// The message with its body, read again if it has to be. `None`: it has left the queue meanwhile.
-    async fn with_body(&self, queue: &QueueHandle, seq: QueueSeq, message: Held) -> Option<Held> {
+    async fn with_body(&self, queue: &QueueHandle, seq: QueueSeq, message: QueuedMessage) -> Option<QueuedMessage> {
         if message.has_body() {
             return Some(message);
         }
@@ -189,7 +189,7 @@ impl VhostAccess {
 
 /// The first unacked messages from a seq on.
 fn first_unacked<'a>(
-    unacked: impl Iterator<Item = (QueueSeq, &'a Held, Option<ConsumerId>)>,
+    unacked: impl Iterator<Item = (QueueSeq, &'a QueuedMessage, Option<ConsumerId>)>,
     from: QueueSeq,
 ) -> Vec<HeldMessage> {
     let mut first: BinaryHeap<QueueSeq> = BinaryHeap::new();
@@ -229,7 +229,7 @@ impl<'a> Page<'a> {
         self.page.messages.len() >= self.request.count_max || self.len >= PAGE_LEN_MAX
     }
 
-    fn add(&mut self, position: Position, held: &Held, has_been_handed_out: bool, held_by: Option<HeldBy>) {
+    fn add(&mut self, position: Position, held: &QueuedMessage, has_been_handed_out: bool, held_by: Option<HeldBy>) {
         let Some(parts) = Parts::read(held.content().bytes()) else { return };
         if !self.request.filter.means(&parts, has_been_handed_out) {
             return;

@@ -21,10 +21,10 @@ use crate::events::Event;
 use crate::permissions::Permitted;
 use crate::vhost_access::VhostAccess;
 use engine::delayed::header;
-use engine::held::Held;
 use engine::publish::Publish;
 use engine::publish::PublishOptions;
 use engine::queue_handle::QueueHandle;
+use engine::queued_message::QueuedMessage;
 use engine::router::Routing;
 use engine::targets::Targets;
 use engine::transfer::{Arrival, Leave, Transfer};
@@ -98,7 +98,7 @@ struct Section {
     refused_count: u64,
     unroutable_count: u64,
     /// They lie in a segment by now.
-    unread: Vec<SeenMessage<Held>>,
+    unread: Vec<SeenMessage<QueuedMessage>>,
 }
 
 impl VhostAccess {
@@ -238,7 +238,7 @@ impl VhostAccess {
         &self,
         target: &VhostAccess,
         way: &Way<'_>,
-        seen: &SeenMessage<Held>,
+        seen: &SeenMessage<QueuedMessage>,
     ) -> Outcome<MoveOutcome> {
         // Only keys of their own have to be asked about one by one.
         if let Way::Move(Destination::Exchange { routing_key: None, .. }) = way {
@@ -248,7 +248,7 @@ impl VhostAccess {
     }
 
     /// The destination of a message, rewritten as it arrives there.
-    fn move_outcome(&self, way: &Way<'_>, seen: &SeenMessage<Held>) -> Outcome<MoveOutcome> {
+    fn move_outcome(&self, way: &Way<'_>, seen: &SeenMessage<QueuedMessage>) -> Outcome<MoveOutcome> {
         let Some(parts) = Parts::read(seen.message.content().bytes()) else { return Ok(MoveOutcome::Unroutable) };
         let Some(view) = parts.header.view() else { return Ok(MoveOutcome::Unroutable) };
         let headers = view.headers();
@@ -296,7 +296,7 @@ impl VhostAccess {
     fn transfer(
         &self,
         source: &Arc<QueueHandle>,
-        mut transfers: Vec<Transfer<SeenMessage<Held>>>,
+        mut transfers: Vec<Transfer<SeenMessage<QueuedMessage>>>,
     ) -> Outcome<(Section, Positions)> {
         let mut mover = FromQueue { source, section: None };
         let committed = self.broker.engine.transfer(&mut transfers, source.shard_bit(), &mut mover);
@@ -314,7 +314,7 @@ struct FromQueue<'a> {
     section: Option<Section>,
 }
 
-impl Leave<SeenMessage<Held>> for FromQueue<'_> {
+impl Leave<SeenMessage<QueuedMessage>> for FromQueue<'_> {
     fn begin(&mut self, locked: &mut engine::section::Section<'_, '_>) {
         self.section = locked.queue(self.source).map(|_| Section::default());
     }
@@ -322,7 +322,7 @@ impl Leave<SeenMessage<Held>> for FromQueue<'_> {
     fn leave(
         &mut self,
         locked: &mut engine::section::Section<'_, '_>,
-        transfer: &mut Transfer<SeenMessage<Held>>,
+        transfer: &mut Transfer<SeenMessage<QueuedMessage>>,
     ) -> bool {
         let (Some(section), Some(Arrival { publish, targets })) = (&mut self.section, &mut transfer.arrival) else {
             return false;

@@ -10,7 +10,7 @@ use super::{MessageId, Selection};
 use crate::changed::Changed;
 use crate::events::Event;
 use crate::vhost_access::VhostAccess;
-use engine::held::Held;
+use engine::queued_message::QueuedMessage;
 use engine::shard::QueueEntry;
 use engine::work::Work;
 use model::refusal::{self, Outcome};
@@ -63,8 +63,8 @@ impl VhostAccess {
 fn take_all(
     entry: &mut QueueEntry,
     work: &mut Work<'_>,
-    seen: Vec<SeenMessage<Held>>,
-) -> (u64, Vec<SeenMessage<Held>>) {
+    seen: Vec<SeenMessage<QueuedMessage>>,
+) -> (u64, Vec<SeenMessage<QueuedMessage>>) {
     let (mut taken, mut unread) = (Vec::new(), Vec::new());
     for seen in seen {
         match work.take_seen(entry, &seen) {

@@ -10,8 +10,8 @@ use queue::{Look, Message, Position, SeenMessage};
 use super::MessageFilter;
 use super::limits::{ATTEMPT_COUNT_MAX, LOOK_COUNT, LOOK_LEN, LOOKED_AT_COUNT_MAX, LOOKED_AT_LEN_MAX};
 use crate::broker::Broker;
-use engine::held::Held;
 use engine::queue_handle::QueueHandle;
+use engine::queued_message::QueuedMessage;
 use message::Parts;
 use model::refusal::{self, Outcome};
 
@@ -71,7 +71,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// The next messages. `None`: there are none, or it would be too much for one request.
-    pub(super) async fn next(&mut self) -> Outcome<Option<Vec<SeenMessage<Held>>>> {
+    pub(super) async fn next(&mut self) -> Outcome<Option<Vec<SeenMessage<QueuedMessage>>>> {
         while let Some(at) = self.at {
             if self.looked_at_count >= LOOKED_AT_COUNT_MAX || self.looked_at_len >= LOOKED_AT_LEN_MAX {
                 return Ok(None);
@@ -90,7 +90,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// The message of exactly this position.
-    pub(super) async fn find(&self, position: Position) -> Outcome<Option<SeenMessage<Held>>> {
+    pub(super) async fn find(&self, position: Position) -> Outcome<Option<SeenMessage<QueuedMessage>>> {
         let (seen, _) = self.look(position, 1, 1).await?;
         Ok(seen.into_iter().next().filter(|seen| seen.position == position))
     }
@@ -100,7 +100,7 @@ impl<'a> Sweep<'a> {
         at: Position,
         count_max: usize,
         len_max: u32,
-    ) -> Outcome<(Vec<SeenMessage<Held>>, Option<Position>)> {
+    ) -> Outcome<(Vec<SeenMessage<QueuedMessage>>, Option<Position>)> {
         for _ in 0..ATTEMPT_COUNT_MAX {
             let look =
                 self.broker.engine.shards.with_queue(self.queue, |entry| entry.queue.look(at, count_max, len_max));
@@ -117,7 +117,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Reads what a look needs. False: some of it lies elsewhere by now.
-    async fn read(&self, look: &mut Look<Held>) -> bool {
+    async fn read(&self, look: &mut Look<QueuedMessage>) -> bool {
         let mut has_read = false;
         while let Some(load) = look.next_load() {
             let read = self.broker.engine.pending_reads.read(self.queue, load).await;
@@ -133,7 +133,7 @@ impl<'a> Sweep<'a> {
 
 /// The first ready message of this position or behind it, read if it has to be. `None`: there is none, or too many of those there have
 /// left.
-pub(crate) async fn first_from(broker: &Broker, queue: &QueueHandle, from: Position) -> Option<Held> {
+pub(crate) async fn first_from(broker: &Broker, queue: &QueueHandle, from: Position) -> Option<QueuedMessage> {
     let sweep = Sweep::new(broker, queue, from);
     let mut at = from;
     for _ in 0..ATTEMPT_COUNT_MAX {
@@ -154,7 +154,7 @@ pub(super) struct Selected<'a> {
     ids: VecDeque<Position>,
     /// Messages that came after the request are not meant.
     end: QueueSeq,
-    rest: VecDeque<SeenMessage<Held>>,
+    rest: VecDeque<SeenMessage<QueuedMessage>>,
     count_left: u64,
 }
 
@@ -178,7 +178,11 @@ impl<'a> Selected<'a> {
     }
 
     /// The next ones: so many, and about so many bytes, at most. `None`: that is all for this request.
-    pub(super) async fn next(&mut self, count_max: usize, len_max: u64) -> Outcome<Option<Vec<SeenMessage<Held>>>> {
+    pub(super) async fn next(
+        &mut self,
+        count_max: usize,
+        len_max: u64,
+    ) -> Outcome<Option<Vec<SeenMessage<QueuedMessage>>>> {
         let (mut found, mut len) = (Vec::new(), 0);
         while found.len() < count_max && len < len_max && self.count_left > 0 {
             let Some(seen) = self.next_one().await? else { break };
@@ -189,7 +193,7 @@ impl<'a> Selected<'a> {
         Ok((!found.is_empty()).then_some(found))
     }
 
-    async fn next_one(&mut self) -> Outcome<Option<SeenMessage<Held>>> {
+    async fn next_one(&mut self) -> Outcome<Option<SeenMessage<QueuedMessage>>> {
         let Some(filter) = self.filter else {
             while let Some(position) = self.ids.pop_front() {
                 if let Some(seen) = self.sweep.find(position).await? {
@@ -215,7 +219,7 @@ impl<'a> Selected<'a> {
     }
 
     /// Looks at the same message once more: it has been written to a segment meanwhile.
-    pub(super) async fn find_again(&self, position: Position) -> Outcome<Option<SeenMessage<Held>>> {
+    pub(super) async fn find_again(&self, position: Position) -> Outcome<Option<SeenMessage<QueuedMessage>>> {
         self.sweep.find(position).await
     }
 

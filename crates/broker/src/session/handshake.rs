@@ -155,7 +155,7 @@ impl Session {
     pub(super) fn update_secret(&mut self, update: &connection::UpdateSecret<'_>) -> Handled<()> {
         match self.front.renew(update.new_secret)? {
             Renewal::Done => put_method(self.front.out(), 0, &connection::UpdateSecretOk),
-            Renewal::Asked => {}
+            Renewal::Pending => {}
             Renewal::Refused => return Err(Violation::secret_refused().into()),
         }
         Ok(())

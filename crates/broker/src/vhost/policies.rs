@@ -191,9 +191,9 @@ impl Vhost {
         &self,
         broker: &Broker,
         exchange: &[u8],
-        generations: Vec<RestoredGeneration<engine::held::Held>>,
+        generations: Vec<RestoredGeneration<engine::queued_message::QueuedMessage>>,
         records: &mut RecordBatch,
-    ) -> Result<(), Vec<RestoredGeneration<engine::held::Held>>> {
+    ) -> Result<(), Vec<RestoredGeneration<engine::queued_message::QueuedMessage>>> {
         let set = self.change(|topology| {
             let is_durable = topology.exchanges.exchange(exchange)?.is_durable;
             Some(self.delay_set(broker, topology, exchange, is_durable))

@@ -28,7 +28,7 @@ use engine::shard_of;
 use engine::watermark::Watermark;
 
 /// A queue's state machine, as the engine has it.
-type Queue = queue::Queue<engine::held::Held, engine::gate::ConsumerGate>;
+type Queue = queue::Queue<engine::queued_message::QueuedMessage, engine::gate::ConsumerGate>;
 
 /// A queue that is to be put among the others.
 struct NewQueue {

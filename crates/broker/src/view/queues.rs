@@ -13,8 +13,8 @@ use crate::broker::Broker;
 use crate::selection;
 use crate::statistics::{LossCounts, Observable};
 use crate::vhost::Vhost;
-use engine::held::Held;
 use engine::queue_handle::QueueHandle;
+use engine::queued_message::QueuedMessage;
 use engine::shard::QueueEntry;
 
 /// A queue. Cheap to make: it reads its numbers when it is asked for them.
@@ -286,7 +286,7 @@ impl Broker {
         if queue.unacked_count() == 0 {
             return None;
         }
-        let oldest = |entry: &mut QueueEntry| entry.queue.oldest_unacked().map(Held::entered_at_ms);
+        let oldest = |entry: &mut QueueEntry| entry.queue.oldest_unacked().map(QueuedMessage::entered_at_ms);
         let entered_at_ms = self.engine.shards.with_queue(&queue.handle, oldest).flatten()?;
         (entered_at_ms > 0).then_some(entered_at_ms)
     }

@@ -138,7 +138,7 @@ async fn admit(
     let tls = shared.tls.as_ref().map(|tls| (tls.server(), HANDSHAKE_TIMEOUT));
     let mut stream = match (Admission { tls, ..Admission::default() }).admit(stream).await {
         Ok(stream) => stream,
-        Err(AdmitError::Gone) => return None,
+        Err(AdmitError::Closed) => return None,
         Err(error) => {
             refuse(&error.to_string());
             return None;

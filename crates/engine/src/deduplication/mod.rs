@@ -17,11 +17,12 @@
 //! a transient one, which a crash would take with it.
 //!
 //! - `key`: what is hashed. `definition`: records. `set`: a [`KeySet`]. `exchange_keys`, `exchange`: those of an exchange. `key_work`:
-//!   what a section gathers. `taking_in`: what a locked section
+//!   what a section gathers. `checks`: what a locked section
 //!   does with them. `recovery`: the way back.
 //!
 //! Deliberately absent: the order of keys and how long they are known; see [`queue::Keys`].
 
+mod checks;
 mod definition;
 mod exchange;
 mod exchange_keys;
@@ -29,10 +30,9 @@ mod key;
 mod key_work;
 pub mod recovery;
 mod set;
-mod taking_in;
 
+pub(crate) use checks::key_set_of;
 pub use exchange_keys::ExchangeKeys;
 pub use key::MessageKeys;
 pub use key_work::KeyWork;
 pub use set::{KeySet, Site};
-pub(crate) use taking_in::key_set_of;

@@ -13,7 +13,7 @@ use super::DelaySet;
 use super::definition::{Site, key_of};
 use super::set::State;
 use crate::engine::Engine;
-use crate::held::Held;
+use crate::queued_message::QueuedMessage;
 use crate::work::Work;
 
 impl DelaySet {
@@ -35,7 +35,7 @@ impl DelaySet {
     pub fn restore(
         self: &Arc<Self>,
         engine: &Engine,
-        generations: Vec<RestoredGeneration<Held>>,
+        generations: Vec<RestoredGeneration<QueuedMessage>>,
         records: &mut RecordBatch,
     ) {
         generations.iter().for_each(|restored| engine.delays.add(restored.generation, self));
@@ -95,7 +95,7 @@ impl State {
         set: &Arc<DelaySet>,
         work: &mut Work<'_>,
         due_ms: u64,
-        held: Held,
+        held: QueuedMessage,
     ) -> Option<queue::DelayId> {
         if self.is_gone {
             return None;
@@ -125,7 +125,7 @@ impl State {
         set: &DelaySet,
         work: &mut Work<'_>,
         ids: impl Iterator<Item = queue::DelayId>,
-    ) -> SettledDelays<Held> {
+    ) -> SettledDelays<QueuedMessage> {
         let mut settled = SettledDelays::default();
         self.delays.settle(ids, &mut settled);
         work.settle_delayed(&settled.records, settled.messages.iter().map(|(_, held)| held));

@@ -13,8 +13,8 @@ use super::DelaySet;
 use super::set::State;
 use super::waiters::{Answer, Change, Seeker};
 use crate::engine::Engine;
-use crate::held::Held;
 use crate::position::Positions;
+use crate::queued_message::QueuedMessage;
 use crate::work::Work;
 
 /// How often a search is begun again that a move of messages has interrupted.
@@ -31,7 +31,12 @@ pub enum Outcome {
 
 impl State {
     /// Answers the callers that wait for what was read, if they still do.
-    pub(super) fn answer(&mut self, set: &Arc<DelaySet>, work: &mut Work<'_>, answered: queue::LoadOutcome<Held>) {
+    pub(super) fn answer(
+        &mut self,
+        set: &Arc<DelaySet>,
+        work: &mut Work<'_>,
+        answered: queue::LoadOutcome<QueuedMessage>,
+    ) {
         if let Some((number, page)) = answered.page
             && let Some(at) = self.waiters.pages.iter().position(|(waited, _)| *waited == number)
         {
@@ -61,7 +66,7 @@ impl State {
         set: &Arc<DelaySet>,
         work: &mut Work<'_>,
         id: DelayId,
-        taken: &Held,
+        taken: &QueuedMessage,
         change: Change,
     ) -> (Positions, Option<DelayId>) {
         let record = (id.generation, id.seq, id.seq);
@@ -82,7 +87,7 @@ impl State {
 
 impl DelaySet {
     /// Some of what waits, by when it is due, after one message or from the first on. None: its exchange has been deleted.
-    pub async fn page(&self, engine: &Engine, after: Option<DelayId>, count_max: usize) -> Option<Page<Held>> {
+    pub async fn page(&self, engine: &Engine, after: Option<DelayId>, count_max: usize) -> Option<Page<QueuedMessage>> {
         let mut asks = Vec::new();
         let section_effects = self.with(|state| match state.delays.page(after, count_max, &mut asks) {
             Ok(page) => Ok(page),
@@ -100,7 +105,7 @@ impl DelaySet {
     }
 
     /// One that waits.
-    pub async fn find(&self, engine: &Engine, id: DelayId) -> Option<Held> {
+    pub async fn find(&self, engine: &Engine, id: DelayId) -> Option<QueuedMessage> {
         for _ in 0..ATTEMPT_COUNT_MAX {
             let mut asks = Vec::new();
             let found = self.with(|state| match state.delays.find(id, &mut asks) {
@@ -134,7 +139,7 @@ impl DelaySet {
         let bytes = content.bytes();
         // What was read from a segment lies in no chunk that the journal knows.
         let copy = engine.chunks.write(kind, bytes.len(), |out| out.copy_from_slice(bytes));
-        let held = Held::new(copy, found.len(), is_journaled, found.has_ttl(), 0);
+        let held = QueuedMessage::new(copy, found.len(), is_journaled, found.has_ttl(), 0);
         self.change(engine, id, || Change::Replace { due_ms, held: held.clone() }).await
     }
 

@@ -11,8 +11,8 @@ use super::DelaySet;
 use super::header::{DelayOver, with_delay_over};
 use crate::dead_letters::copied_keys;
 use crate::engine::Engine;
-use crate::held::Held;
 use crate::publish::{Publish, PublishOptions};
+use crate::queued_message::QueuedMessage;
 use crate::router::{Routing, VhostRouter};
 use crate::section::Section;
 use crate::tap::{Kind, NoteOf};
@@ -83,7 +83,7 @@ pub(crate) fn release_due(engine: &Engine, set: &Arc<DelaySet>, timer_at_ms: u64
 }
 
 /// Brings messages that are leaving a set to their queues.
-fn move_on(engine: &Engine, set: &Arc<DelaySet>, leaving: Vec<(DelayId, Held)>) {
+fn move_on(engine: &Engine, set: &Arc<DelaySet>, leaving: Vec<(DelayId, QueuedMessage)>) {
     let now_ms = engine.clock.now_ms();
     let vhost = engine.router.vhost(&set.site.vhost);
     let mut last = None;
@@ -109,7 +109,7 @@ struct FromSet<'a> {
     /// Those that are released.
     ids: Vec<DelayId>,
     /// Freed when the locks are released.
-    settled: SettledDelays<Held>,
+    settled: SettledDelays<QueuedMessage>,
     released_count: u64,
 }
 

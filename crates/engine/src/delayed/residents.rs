@@ -8,7 +8,7 @@ use store::{CollectedResidents, Content, LaneResidents, LoadAnswer, Resident};
 
 use super::DelaySet;
 use crate::engine::Engine;
-use crate::held::{Held, Priorities};
+use crate::queued_message::{Priorities, QueuedMessage};
 
 /// The old messages of a set.
 pub fn collect(set: &DelaySet, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
@@ -55,7 +55,7 @@ pub fn loaded(engine: &Engine, set: &Arc<DelaySet>, loaded: LoadAnswer) {
     }
     let is_journaled = !loaded.load.segment.is_transient();
     let entries = loaded.entries.into_iter().filter_map(|entry| {
-        let held = Held::restored(entry.content, is_journaled, Some(entry.place), Priorities::default())?;
+        let held = QueuedMessage::restored(entry.content, is_journaled, Some(entry.place), Priorities::default())?;
         Some((entry.seq, held))
     });
     let entries = entries.collect();

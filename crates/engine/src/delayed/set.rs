@@ -13,7 +13,7 @@ use super::pace::Pace;
 use super::waiters::Waiters;
 use crate::abort::AbortOnPanic;
 use crate::durability::Durability;
-use crate::held::Held;
+use crate::queued_message::QueuedMessage;
 
 /// The messages that wait at one exchange.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct DelaySet {
 /// What a set's lock guards.
 #[derive(Debug, Default)]
 pub struct State {
-    pub(crate) delays: Delays<Held>,
+    pub(crate) delays: Delays<QueuedMessage>,
     pub(super) pace: Pace,
     /// When a timer looks after it, in milliseconds since 1970; 0: never.
     pub(super) timer_at_ms: u64,

@@ -4,8 +4,8 @@ use model::ids::QueueId;
 use queue::{DelayId, Page, PageNumber};
 use tokio::sync::oneshot;
 
-use crate::held::Held;
 use crate::position::Positions;
+use crate::queued_message::QueuedMessage;
 
 /// What becomes of a message that is taken out of its place.
 #[derive(Debug)]
@@ -14,14 +14,14 @@ pub(super) enum Change {
     /// It is to be due at another time, with this content.
     Replace {
         due_ms: u64,
-        held: Held,
+        held: QueuedMessage,
     },
 }
 
 /// Operators who wait for messages that are being read.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
-    pub(super) pages: Vec<(PageNumber, oneshot::Sender<Page<Held>>)>,
+    pub(super) pages: Vec<(PageNumber, oneshot::Sender<Page<QueuedMessage>>)>,
     pub(super) seekers: Vec<Seeker>,
     /// Generations that have ended meanwhile: answers to what is being read of them still come by their ids.
     lingering: Vec<QueueId>,
@@ -38,7 +38,7 @@ pub(super) struct Seeker {
 /// What a search has come to.
 #[derive(Debug)]
 pub(super) enum Answer {
-    Seen(Held),
+    Seen(QueuedMessage),
     /// Where that is durable, and what it has become.
     Changed(Positions, Option<DelayId>),
     Missing,

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::host::Host;
-use crate::status::{Board, LinkId, LinkStatus};
+use crate::status::{LinkId, LinkStatus, StatusCell};
 use crate::wanted::Link;
 use crate::worker::{Order, Worker};
 
@@ -48,7 +48,7 @@ impl fmt::Debug for Links {
 /// A link that has been started.
 struct Running {
     link: Arc<Link>,
-    board: Arc<Board>,
+    status_cell: Arc<StatusCell>,
     orders: watch::Sender<Order>,
     /// Nothing is sent over it: it closes when the link has ended.
     over: watch::Receiver<()>,
@@ -90,7 +90,7 @@ impl Links {
             }
         }
         // What is left is wanted no more.
-        let removed: Vec<_> = before.values().map(|entry| entry.board.status()).collect();
+        let removed: Vec<_> = before.values().map(|entry| entry.status_cell.status()).collect();
         let mut gone = before;
         for (link, before) in changed {
             let id = link.id.clone();
@@ -117,11 +117,12 @@ impl Links {
         let (orders, receiver) = watch::channel(Order::Run(0));
         let first_uri = self.next_uri.fetch_add(1, Ordering::Relaxed);
         let uri = link.uris.get(first_uri % link.uris.len().max(1)).map(|uri| uri.without_user().into());
-        let board = Arc::new(Board::new(link.id.clone(), link.consumer_tag.clone(), uri.unwrap_or_default()));
+        let status_cell =
+            Arc::new(StatusCell::new(link.id.clone(), link.consumer_tag.clone(), uri.unwrap_or_default()));
         let worker = Worker {
             link: link.clone(),
             host: self.host.clone(),
-            board: board.clone(),
+            status_cell: status_cell.clone(),
             orders: receiver,
             first_uri,
             knows_type: true,
@@ -136,13 +137,13 @@ impl Links {
             drop(ends);
         };
         tasks.spawn_on(task, &self.runtime);
-        Running { link, board, orders, over }
+        Running { link, status_cell, orders, over }
     }
 
     /// All of them as they are now, by vhost, kind, name and upstream.
     #[must_use]
     pub fn statuses(&self) -> Vec<LinkStatus> {
-        self.known.lock().running.values().map(|entry| entry.board.status()).collect()
+        self.known.lock().running.values().map(|entry| entry.status_cell.status()).collect()
     }
 
     /// Has the links of this key ([`LinkId::key`]) in a vhost connect anew. Says whether there is one.
@@ -164,17 +165,17 @@ impl Links {
 
     /// Ends all of them, for good. What is under way is settled for so long, what is being deleted at upstreams may take as long, and
     /// goodbyes as long again. What the links have made at their upstreams stays, so that nothing is lost until they run again.
-    pub async fn stop(&self, patience: Duration) {
+    pub async fn stop(&self, timeout: Duration) {
         let mut tasks = {
             let mut known = self.known.lock();
             known.has_stopped = true;
             for (_, entry) in std::mem::take(&mut known.running) {
-                entry.end(patience, false);
+                entry.end(timeout, false);
             }
             std::mem::take(&mut known.tasks)
         };
         let ended = async { while tasks.join_next().await.is_some() {} };
-        if tokio::time::timeout(2 * patience, ended).await.is_err() {
+        if tokio::time::timeout(2 * timeout, ended).await.is_err() {
             tasks.shutdown().await;
         }
     }
@@ -182,8 +183,8 @@ impl Links {
 
 impl Running {
     /// Has it end. Returns what signals that it has.
-    fn end(self, patience: Duration, cleans_up: bool) -> Ending {
-        let _ = self.orders.send(Order::Stop { patience, cleans_up });
+    fn end(self, timeout: Duration, cleans_up: bool) -> Ending {
+        let _ = self.orders.send(Order::Stop { timeout, cleans_up });
         Ending { link: self.link, over: self.over }
     }
 }

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
 
 use crate::answer_stream::AnswerStream;
-use crate::carrier::{self, Carrier};
+use crate::byte_stream::{self, ByteStream};
 use crate::error::HttpError;
 use crate::request::{Answer, Request};
 use crate::url::HttpUrl;
@@ -34,7 +34,7 @@ struct IdleConnection {
     connection: Pin<Box<Driver>>,
 }
 
-pub(crate) type Driver = Connection<TokioIo<Box<dyn Carrier>>, Full<Bytes>>;
+pub(crate) type Driver = Connection<TokioIo<Box<dyn ByteStream>>, Full<Bytes>>;
 
 impl Client {
     /// A client that is not connected yet. A request and its answer, with the connection, may take `timeout` together.
@@ -207,7 +207,7 @@ async fn read(mut body: Incoming, len_max: usize) -> Result<Bytes, HttpError> {
 
 /// A connection that has not carried anything yet.
 async fn connect(url: &HttpUrl) -> Result<IdleConnection, HttpError> {
-    let stream = carrier::connect(url).await?;
+    let stream = byte_stream::connect(url).await?;
     let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| HttpError::Broken("the connection failed", error))?;

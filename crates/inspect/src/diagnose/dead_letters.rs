@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::facts::DeadLetters;
-use super::gathered::{Gathered, Place, count, list, place, text};
+use super::samples::{Place, Samples, count, list, place, text};
 
 /// The ways of dead letters in all vhosts.
 #[derive(Debug, Default)]
@@ -17,14 +17,14 @@ pub(super) struct DeadLetterWays<'a> {
 }
 
 impl<'a> DeadLetterWays<'a> {
-    pub(super) fn new(gathered: &'a Gathered) -> Self {
+    pub(super) fn new(samples: &'a Samples) -> Self {
         let mut bound: HashMap<Place<'a>, Vec<&'a Value>> = HashMap::new();
-        for binding in list(&gathered.bindings) {
+        for binding in list(&samples.bindings) {
             bound.entry((text(binding, "vhost"), text(binding, "source"))).or_default().push(binding);
         }
-        let names: HashSet<Place<'a>> = list(&gathered.last.queues).map(place).collect();
+        let names: HashSet<Place<'a>> = list(&samples.last.queues).map(place).collect();
         let mut ways = DeadLetterWays::default();
-        for queue in list(&gathered.last.queues) {
+        for queue in list(&samples.last.queues) {
             let (vhost, name) = place(queue);
             let said = |key: &str| {
                 let of_policy = &queue["effective_policy_definition"][key];
@@ -39,7 +39,7 @@ impl<'a> DeadLetterWays<'a> {
             };
             let is_nowhere = match exchange {
                 "" => targets.iter().all(|target| !names.contains(&(vhost, *target))),
-                exchange => !gathered.bindings.is_null() && !bound.contains_key(&(vhost, exchange)),
+                exchange => !samples.bindings.is_null() && !bound.contains_key(&(vhost, exchange)),
             };
             let kept = if is_nowhere { DeadLetters::Nowhere(exchange.to_owned()) } else { DeadLetters::Kept };
             ways.of.insert((vhost, name), kept);

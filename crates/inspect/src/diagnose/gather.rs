@@ -7,7 +7,7 @@ use http_client::{Method, Request};
 use profile::svg;
 use serde_json::{Map, Value, json};
 
-use super::gathered::{Gathered, Look, Place, count, list, place};
+use super::samples::{Look, Place, Samples, count, list, place};
 use crate::api::{Api, encoded};
 use crate::failure::Failure;
 use crate::profile::sample_briefly;
@@ -72,7 +72,7 @@ const LENGTHS_PATH: &str =
 const LOSING_COUNT_MAX: usize = 10;
 
 /// Looks, waits, and looks again. Only a broker that does not answer at all is a failure.
-pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Gathered, Files), Failure> {
+pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Samples, Files), Failure> {
     let mut api = Api::of(target)?;
     let mut files = Files::default();
     api.get_with("/api/overview", "node").await?;
@@ -85,18 +85,18 @@ pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Gathered, F
     let last = look(&mut api, &mut files, "at last").await;
     let seconds = began_at.elapsed().as_secs_f64();
     let node = last.overview["node"].as_str().unwrap_or_default().to_owned();
-    let mut gathered = Gathered { seconds, first, last, lengths, log_before, ..Gathered::default() };
-    for path in losing(&gathered) {
-        gathered.losing.extend(api.get(&path).await);
+    let mut samples = Samples { seconds, first, last, lengths, log_before, ..Samples::default() };
+    for path in losing(&samples) {
+        samples.losing.extend(api.get(&path).await);
     }
-    gathered.nodes = ask(&mut api, &mut files, "nodes", "/api/nodes").await;
-    gathered.memory =
+    samples.nodes = ask(&mut api, &mut files, "nodes", "/api/nodes").await;
+    samples.memory =
         ask(&mut api, &mut files, "memory by owner", &format!("/api/nodes/{}/memory", encoded(&node))).await;
-    gathered.consumers = ask(&mut api, &mut files, "consumers", "/api/consumers").await;
-    gathered.bindings = ask(&mut api, &mut files, "bindings", "/api/bindings").await;
-    gathered.losses = ask(&mut api, &mut files, "lost messages", "/api/warren/data-loss").await;
-    gathered.slow_requests = ask(&mut api, &mut files, "slow requests", "/api/warren/slow-requests").await;
-    gathered.cluster = ask(&mut api, &mut files, "the cluster", "/api/warren/cluster").await;
+    samples.consumers = ask(&mut api, &mut files, "consumers", "/api/consumers").await;
+    samples.bindings = ask(&mut api, &mut files, "bindings", "/api/bindings").await;
+    samples.losses = ask(&mut api, &mut files, "lost messages", "/api/warren/data-loss").await;
+    samples.slow_requests = ask(&mut api, &mut files, "slow requests", "/api/warren/slow-requests").await;
+    samples.cluster = ask(&mut api, &mut files, "the cluster", "/api/warren/cluster").await;
     let alarms = ask(&mut api, &mut files, "alerts", "/api/alerts").await;
     let definitions = ask(&mut api, &mut files, "definitions", "/api/definitions").await;
     match text(&mut api, "/api/config/effective").await {
@@ -104,16 +104,16 @@ pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Gathered, F
         Err(failure) => files.missing.push(format!("the configuration: {}", failure.text)),
     }
     let (log, missing) = log_lines(&mut api).await;
-    gathered.log = log;
+    samples.log = log;
     files.missing.extend(missing);
     if let Ok(metrics) = text(&mut api, "/metrics").await {
         files.add("metrics.txt", metrics);
     }
 
-    let (first, last) = (&gathered.first, &gathered.last);
+    let (first, last) = (&samples.first, &samples.last);
     for (name, value) in [
         ("overview.json", &last.overview),
-        ("nodes.json", &gathered.nodes),
+        ("nodes.json", &samples.nodes),
         ("queues.json", &last.queues),
         ("queues-before.json", &first.queues),
         ("connections.json", &last.connections),
@@ -122,23 +122,23 @@ pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Gathered, F
         ("channels-before.json", &first.channels),
         ("pressure.json", &last.pressure),
         ("pressure-before.json", &first.pressure),
-        ("consumers.json", &gathered.consumers),
-        ("memory.json", &gathered.memory),
+        ("consumers.json", &samples.consumers),
+        ("memory.json", &samples.memory),
         ("alerts.json", &alarms),
-        ("lost-messages.json", &gathered.losses),
-        ("slow-requests.json", &gathered.slow_requests),
-        ("cluster.json", &gathered.cluster),
+        ("lost-messages.json", &samples.losses),
+        ("slow-requests.json", &samples.slow_requests),
+        ("cluster.json", &samples.cluster),
         ("definitions-summary.json", &summary(&definitions)),
     ] {
         if !value.is_null() {
             files.add_json(name, value);
         }
     }
-    if !gathered.log.is_empty() {
-        files.add("log.txt", gathered.log.join("\n") + "\n");
+    if !samples.log.is_empty() {
+        files.add("log.txt", samples.log.join("\n") + "\n");
     }
     system(&mut files);
-    Ok((gathered, files))
+    Ok((samples, files))
 }
 
 /// All that changes.
@@ -167,15 +167,14 @@ async fn watch_lengths(target: &Target, seconds: u32) -> Vec<Value> {
 }
 
 /// Where queues are asked for their publishers that have lost messages between the looks, those first that lost most.
-fn losing(gathered: &Gathered) -> Vec<String> {
+fn losing(samples: &Samples) -> Vec<String> {
     let lost = |queue: &Value| {
         let reasons = queue["messages_dropped_by_reason"].as_object().into_iter().flatten();
         reasons.filter_map(|(_, count)| count.as_u64()).sum::<u64>() + count(queue, "messages_refused")
     };
-    let before: HashMap<_, u64> = list(&gathered.first.queues).map(|queue| (place(queue), lost(queue))).collect();
+    let before: HashMap<_, u64> = list(&samples.first.queues).map(|queue| (place(queue), lost(queue))).collect();
     let grown = |queue: &Value| lost(queue).saturating_sub(before.get(&place(queue)).copied().unwrap_or(0));
-    let mut all: Vec<(u64, Place<'_>)> =
-        list(&gathered.last.queues).map(|queue| (grown(queue), place(queue))).collect();
+    let mut all: Vec<(u64, Place<'_>)> = list(&samples.last.queues).map(|queue| (grown(queue), place(queue))).collect();
     all.retain(|(grown, _)| *grown > 0);
     all.sort_by_key(|(grown, _)| std::cmp::Reverse(*grown));
     let path = |(vhost, name): Place<'_>| {

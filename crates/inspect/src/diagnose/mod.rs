@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  gather   looks at the API, a CPU profile between them, the system's limits
-//!  gathered ─► facts ─► findings ─► page     no I/O: what follows from what
+//!  samples ─► facts ─► findings ─► page     no I/O: what follows from what
 //!     └ dead_letters, lengths
 //!  archive  all of it in one file
 //! ```
@@ -12,9 +12,9 @@ mod dead_letters;
 mod facts;
 mod findings;
 mod gather;
-mod gathered;
 mod lengths;
 mod page;
+mod samples;
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -52,8 +52,8 @@ impl Arguments {
     ///
     /// When the broker does not answer, or the archive cannot be written, in one sentence.
     pub async fn run(&self) -> Result<u8, Failure> {
-        let (gathered, mut files) = gather::gather(&self.target, self.seconds).await?;
-        let facts = gathered::facts(&gathered);
+        let (samples, mut files) = gather::gather(&self.target, self.seconds).await?;
+        let facts = samples::facts(&samples);
         let findings = findings::findings(&facts);
         let page = page::page(&facts, &findings, &files.missing);
         match self.json {

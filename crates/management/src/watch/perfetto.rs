@@ -21,7 +21,7 @@ enum Event<'a> {
     /// The name of a task, or of the process.
     Name(Option<u32>, &'a str),
     /// A call or a wait.
-    Whole(&'a Moment),
+    Complete(&'a Moment),
     /// A call that was answered later begins, with its number.
     Begin(&'a Moment, usize),
     /// It was answered.
@@ -34,7 +34,7 @@ pub(crate) fn perfetto(recording: &Recording, node: &str) -> Vec<u8> {
     let start = recording.moments.iter().map(|moment| moment.at).min().unwrap_or(UNIX_EPOCH);
     let names = recording.tasks.iter().map(|(task, name)| Event::Name(Some(*task), name));
     let moments = recording.moments.iter().enumerate().flat_map(|(number, moment)| match moment.is_answered {
-        false => [Some(Event::Whole(moment)), None],
+        false => [Some(Event::Complete(moment)), None],
         true => [Some(Event::Begin(moment, number)), Some(Event::End(moment, number))],
     });
     let events = [Event::Name(None, node)].into_iter().chain(names).chain(moments.flatten());
@@ -52,7 +52,7 @@ pub(crate) fn perfetto(recording: &Recording, node: &str) -> Vec<u8> {
 fn write_event(writer: Writer<'_>, event: &Event<'_>, start: SystemTime) {
     let (phase, moment) = match event {
         Event::Name(task, name) => return write_name(writer, *task, name),
-        Event::Whole(moment) => ("X", moment),
+        Event::Complete(moment) => ("X", moment),
         Event::Begin(moment, _) => ("b", moment),
         Event::End(moment, _) => ("e", moment),
     };
@@ -69,10 +69,10 @@ fn write_event(writer: Writer<'_>, event: &Event<'_>, start: SystemTime) {
         }
         let at = if let Event::End(..) = event { since_start + moment.duration } else { since_start };
         members.cell("ts").float(us(at));
-        if let Event::Whole(_) = event {
+        if let Event::Complete(_) = event {
             members.cell("dur").float(us(moment.duration));
         }
-        if let Event::Whole(_) | Event::Begin(..) = event {
+        if let Event::Complete(_) | Event::Begin(..) = event {
             members.cell("args").object(|arguments| {
                 if !moment.text.is_empty() {
                     arguments.cell("about").text(&moment.text);

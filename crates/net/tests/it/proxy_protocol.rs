@@ -164,7 +164,7 @@ async fn connection_without_a_header_is_refused() {
     let error = refused.unwrap_err();
     assert_eq!(error.to_string(), "the connection does not begin with a header of the PROXY protocol");
     drop(server.connect().await);
-    assert!(matches!(server.admit().await, Err(AdmitError::Gone)));
+    assert!(matches!(server.admit().await, Err(AdmitError::Closed)));
 }
 
 #[tokio::test]

@@ -324,7 +324,7 @@ async fn client_that_speaks_no_tls_is_told_from_one_that_says_nothing() {
     assert!(matches!(error, AdmitError::Tls(_)), "{error}");
     drop(server.tcp().await);
     let error = server.admit().await.unwrap_err();
-    assert!(matches!(error, AdmitError::Gone), "{error}");
+    assert!(matches!(error, AdmitError::Closed), "{error}");
 }
 
 fn setup_error(options: ServerTlsOptions) -> String {

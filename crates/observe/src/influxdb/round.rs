@@ -46,7 +46,7 @@ enum Step {
     /// There is something that is not written.
     Nothing,
     /// That was all.
-    Over,
+    Ended,
 }
 
 impl<'a> Round<'a> {
@@ -79,7 +79,7 @@ impl<'a> Round<'a> {
             match self.step(&mut batch.text) {
                 Step::Line => batch.line_count += 1,
                 Step::Nothing => {}
-                Step::Over => batch.ends_round = true,
+                Step::Ended => batch.ends_round = true,
             }
         }
         self.is_over = batch.ends_round;
@@ -102,7 +102,7 @@ impl<'a> Round<'a> {
             self.exchanges = lines.broker.exchange_views(vhost.facts.name.as_str()).into_iter();
             false
         } else {
-            return Step::Over;
+            return Step::Ended;
         };
         if is_line { Step::Line } else { Step::Nothing }
     }

@@ -19,7 +19,7 @@ pub use settings::{ErlangSettings, terms_of_arguments};
 pub(crate) struct Translation {
     /// The file.
     pub(crate) source: String,
-    said: Vec<Said>,
+    said: Vec<TranslatedLine>,
     /// What no key stands for.
     pub(crate) passed_over: Vec<PassedOver>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct PassedOver {
 
 /// A line of `rabbitmq.conf`, and what it is said by.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct TranslatedLine {
     /// The line of the file.
     pub(crate) line: usize,
     /// What it is called there.
@@ -51,7 +51,7 @@ impl Translation {
     }
 
     /// What a line of [`Self::text`] is from.
-    pub(crate) fn said(&self, line: usize) -> Option<&Said> {
+    pub(crate) fn said(&self, line: usize) -> Option<&TranslatedLine> {
         self.said.get(line.checked_sub(1)?)
     }
 }
@@ -119,7 +119,7 @@ pub(crate) fn translate(source: &str, term: &Node) -> Translation {
 }
 
 struct Translator {
-    said: Vec<Said>,
+    said: Vec<TranslatedLine>,
     passed_over: Vec<PassedOver>,
 }
 
@@ -196,7 +196,7 @@ impl Translator {
         let is_one_line = !value.contains(['\n', '\'']);
         // A value of several lines would shift those behind it: its line breaks are replaced, which PEM and JSON stand.
         let text = if is_one_line { text } else { format!("{key} = {}", quoted(&value.replace(['\n', '\''], " "))) };
-        self.said.push(Said { line: place.line, path: place.path.to_owned(), text });
+        self.said.push(TranslatedLine { line: place.line, path: place.path.to_owned(), text });
     }
 }
 

@@ -195,7 +195,7 @@ impl Worker {
         };
         let (mut stream, lease) = match admitted {
             Ok(admitted) => admitted,
-            Err(error @ AdmitError::Gone) => return tracing::debug!(%peer, %error, "connection was closed"),
+            Err(error @ AdmitError::Closed) => return tracing::debug!(%peer, %error, "connection was closed"),
             Err(error) => return tracing::warn!(%peer, %error, "connection was closed"),
         };
         let peer = stream.peer_addr().unwrap_or(peer);

@@ -17,7 +17,7 @@
 //!   insert                                                     settle
 //!     │                                                          ▲
 //!     ▼                                                          │
-//!   calendar: in memory, by due time ───── release ────────► leaving
+//!   calendar: in memory, by due time ───── release ────────► released
 //!     │   ▲                                    │
 //!     │   └── loaded (soon due) ◄── runs ◄─────┼── put_back
 //!     └────── relocate (any) ────────►         └─► caller: journals it, puts it into its queues
@@ -25,7 +25,7 @@
 //!
 //! - `set`: [`Delays`], its inserts and releases. `ahead`: what is read before it is due. `loading`: loads and their answers. `seek`:
 //!   finding and cancelling one message. `paging`: listing. `spill`: the way to segments and between them.
-//! - `key`: ids and due times. `calendar`: what is in memory. `runs`: what lies in segments. `leaving`: what is released and not
+//! - `key`: ids and due times. `calendar`: what is in memory. `runs`: what lies in segments. `released_messages`: what is released and not
 //!   settled. `generations`: ids and their counts.
 //! - `limits`: every number.
 //!
@@ -39,10 +39,10 @@ mod ahead;
 mod calendar;
 mod generations;
 mod key;
-mod leaving;
 mod limits;
 mod loading;
 mod paging;
+mod released_messages;
 mod runs;
 mod seek;
 mod set;

@@ -11,7 +11,7 @@ use model::config::{LinkOptions, ShovelOptions};
 use model::parameter::{ParameterError, SHOVEL, VhostParameter};
 use model::shovel::{PAUSE_COMPONENT, Protocol, Shovel};
 use serde_json::Value;
-use shovel::{Host, ShovelId, Shovels, State, Wanted};
+use shovel::{DesiredShovel, Host, ShovelId, Shovels, State};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -83,10 +83,10 @@ impl RunningShovels {
     }
 }
 
-fn of_configuration(options: &ShovelOptions) -> Result<Vec<Wanted>> {
+fn of_configuration(options: &ShovelOptions) -> Result<Vec<DesiredShovel>> {
     let parsed = options.shovels.iter().map(|(name, value)| {
         let shovel = parsed(value.clone(), options.is_predeclared).with_context(|| format!("warren.shovels.{name}"))?;
-        Ok(Wanted {
+        Ok(DesiredShovel {
             id: ShovelId { vhost: None, name: name.as_str().into() },
             shovel: Ok(Arc::new(shovel)),
             is_paused: false,
@@ -109,7 +109,7 @@ struct Definition {
 
 impl Definitions {
     /// The shovels that are wanted now.
-    fn wanted(&mut self, broker: &Broker) -> Vec<Wanted> {
+    fn wanted(&mut self, broker: &Broker) -> Vec<DesiredShovel> {
         let paused = broker.shared_vhost_parameters(Some(PAUSE_COMPONENT), None);
         let paused: HashSet<ShovelId> = paused.iter().map(|parameter| id_of(parameter)).collect();
         let mut before = std::mem::take(&mut self.parsed);
@@ -124,7 +124,7 @@ impl Definitions {
                 }
             };
             self.parsed.insert(id.clone(), Definition { parameter, shovel: shovel.clone() });
-            Wanted { is_paused: paused.contains(&id), id, shovel }
+            DesiredShovel { is_paused: paused.contains(&id), id, shovel }
         })
         .collect()
     }

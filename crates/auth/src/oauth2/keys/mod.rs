@@ -100,7 +100,7 @@ impl Keys {
         };
         let place = match (&self.source.jwks, &self.source.discovery) {
             (Some(url), _) => KeyLocation::Known(url.clone()),
-            (None, Some(url)) => KeyLocation::Asked(url.clone()),
+            (None, Some(url)) => KeyLocation::Discovered(url.clone()),
             (None, None) => return Err(unknown()),
         };
         let attempt = {
@@ -171,13 +171,13 @@ enum KeyLocation {
     /// There.
     Known(HttpUrl),
     /// Where the issuer says, which is asked there.
-    Asked(HttpUrl),
+    Discovered(HttpUrl),
 }
 
 async fn fetch(place: &KeyLocation, timeout: Duration) -> Result<KeySet, String> {
     let url = match place {
         KeyLocation::Known(url) => url.clone(),
-        KeyLocation::Asked(url) => discover(url, timeout).await?,
+        KeyLocation::Discovered(url) => discover(url, timeout).await?,
     };
     let body = get(&url, timeout, "the keys").await?;
     KeySet::parse(&body).map_err(|error| format!("the response of {url} is not a key set: {error}"))

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use amqp::server::ON_BEHALF_OF;
 use engine::batch::Batch;
-use engine::held::Held;
 use engine::lane::LaneNumber;
 use engine::outbox::Outgoing;
 use engine::position::Marks;
 use engine::queue_handle::QueueHandle;
+use engine::queued_message::QueuedMessage;
 use engine::tap::{Client, Event, Kind, Kinds, Scope, Sink, Taps, What};
 use engine::targets::{Counted, Targets};
 use message::{History, Parts};
@@ -322,7 +322,7 @@ impl<P: Protocol> Front<P> {
         &mut self,
         lane: LaneNumber,
         queue: &QueueHandle,
-        got: &FetchedMessage<Held>,
+        got: &FetchedMessage<QueuedMessage>,
         no_ack: bool,
         message: &Parts<'_>,
     ) {

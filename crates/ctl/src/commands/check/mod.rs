@@ -1,6 +1,6 @@
 //! What of a RabbitMQ works here, asked before anything is moved: its files are looked at, or one that runs is asked.
 
-use preflight::{Asked, Input, Kind, Severity};
+use preflight::{AnswerTexts, Input, Kind, Severity};
 use serde_json::Value;
 
 use crate::command::{Command, option, repeated};
@@ -56,11 +56,11 @@ fn read(
 
 fn ask(url: String, inputs: Vec<Input>) -> StepResult {
     let name = url.strip_suffix("/api").unwrap_or(&url).to_owned();
-    asked(0, Asked::new(name), inputs)
+    asked(0, AnswerTexts::new(name), inputs)
 }
 
 /// Asks one question after the other. Answers stay the texts that they are: definitions may have a million queues.
-fn asked(at: usize, mut answers: Asked, inputs: Vec<Input>) -> StepResult {
+fn asked(at: usize, mut answers: AnswerTexts, inputs: Vec<Input>) -> StepResult {
     let Some((member, path)) = preflight::QUESTIONS.get(at) else {
         return shown(&inputs, Some(&answers));
     };
@@ -88,7 +88,7 @@ fn check_overview(text: &str) -> Result<(), Failure> {
     }
 }
 
-fn shown(inputs: &[Input], asked: Option<&Asked>) -> StepResult {
+fn shown(inputs: &[Input], asked: Option<&AnswerTexts>) -> StepResult {
     let found =
         preflight::examine_with(inputs, asked).map_err(|unreadable| Failure::new(DATA, unreadable.to_string()))?;
     let status = if found.severity() == Severity::Refused { REFUSED } else { 0 };

@@ -13,7 +13,7 @@ use crate::grouping;
 
 /// How a queue holds a message: where its content is in memory, and its place in a segment once it has one.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct QueuedMessage {
     /// `None` for an unacked message that a segment has: it is read again if it is requeued.
     content: Option<Content>,
     body_len: u32,
@@ -51,10 +51,10 @@ impl Marks {
 }
 
 const NO_SEGMENT: SegmentId = SegmentId(u32::MAX);
-const _: () = assert!(size_of::<Held>() == 32);
+const _: () = assert!(size_of::<QueuedMessage>() == 32);
 const HAS_CONTENT: &str = "a queue hands out and spills only what has a body";
 
-impl Held {
+impl QueuedMessage {
     /// One that has just come.
     #[inline]
     pub fn new(content: Content, body_len: u32, is_journaled: bool, has_ttl: bool, priority: u8) -> Self {
@@ -129,7 +129,7 @@ impl Priorities {
     }
 }
 
-impl queue::Message for Held {
+impl queue::Message for QueuedMessage {
     #[inline]
     fn len(&self) -> u32 {
         self.body_len

@@ -22,7 +22,7 @@ pub(super) struct Look {
 
 /// Answers of the API. What could not be had is null.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct Samples {
     pub(super) seconds: f64,
     pub(super) first: Look,
     pub(super) last: Look,
@@ -58,45 +58,45 @@ const MEMORY_OWNERS: &[(&str, &[&str])] = &[
 ];
 
 /// The facts that answers have.
-pub(super) fn facts(gathered: &Gathered) -> Facts {
-    let Look { overview, pressure, .. } = &gathered.last;
-    let errors: Vec<&String> = gathered.log.iter().filter(|line| is_error(line)).collect();
+pub(super) fn facts(samples: &Samples) -> Facts {
+    let Look { overview, pressure, .. } = &samples.last;
+    let errors: Vec<&String> = samples.log.iter().filter(|line| is_error(line)).collect();
     let node = text(overview, "node");
-    let clients = clients(gathered);
+    let clients = clients(samples);
     Facts {
         node: node.to_owned(),
         version: text(overview, "product_version").to_owned(),
-        seconds: gathered.seconds,
-        cluster_troubles: list(&gathered.cluster["troubles"])
+        seconds: samples.seconds,
+        cluster_troubles: list(&samples.cluster["troubles"])
             .map(|trouble| (text(trouble, "severity") == "problem", text(trouble, "text").to_owned()))
             .collect(),
-        nodes: nodes(&gathered.nodes, node),
-        memory_owners: memory_owners(&gathered.memory["memory"]),
-        syncs: syncs(gathered),
-        processors: processors(gathered),
-        processor_count: list(&gathered.nodes)
+        nodes: nodes(&samples.nodes, node),
+        memory_owners: memory_owners(&samples.memory["memory"]),
+        syncs: syncs(samples),
+        processors: processors(samples),
+        processor_count: list(&samples.nodes)
             .find(|of| text(of, "name") == node)
             .map_or(0, |node| count(node, "processors")),
         rates: Rates {
-            connections_opened: gathered.grown(|look| count(&look.overview["churn_rates"], "connection_created")),
-            channels_opened: gathered.grown(|look| count(&look.overview["churn_rates"], "channel_created")),
-            queues_declared: gathered.grown(|look| count(&look.overview["churn_rates"], "queue_declared")),
-            connections_refused: gathered.grown(|look| count(&look.pressure, "connections_refused")),
-            connections_failed: gathered.grown(|look| count(&look.pressure, "connections_failed")),
-            channels_failed: gathered.grown(|look| count(&look.pressure, "channels_failed")),
-            logins_failed: gathered.grown(|look| count(&look.pressure, "logins_failed")),
+            connections_opened: samples.grown(|look| count(&look.overview["churn_rates"], "connection_created")),
+            channels_opened: samples.grown(|look| count(&look.overview["churn_rates"], "channel_created")),
+            queues_declared: samples.grown(|look| count(&look.overview["churn_rates"], "queue_declared")),
+            connections_refused: samples.grown(|look| count(&look.pressure, "connections_refused")),
+            connections_failed: samples.grown(|look| count(&look.pressure, "connections_failed")),
+            channels_failed: samples.grown(|look| count(&look.pressure, "channels_failed")),
+            logins_failed: samples.grown(|look| count(&look.pressure, "logins_failed")),
         },
-        lost_message_count: count(&gathered.losses, "lost_messages"),
+        lost_message_count: count(&samples.losses, "lost_messages"),
         error_count: errors.len(),
         last_error: errors.last().map(|line| (*line).clone()),
-        refusals: if pressure.is_null() { Vec::new() } else { refusals(gathered) },
-        queues: queues(gathered, &clients),
+        refusals: if pressure.is_null() { Vec::new() } else { refusals(samples) },
+        queues: queues(samples, &clients),
         clients: clients.into_values().collect(),
-        slow_requests: slow_requests(&gathered.slow_requests),
+        slow_requests: slow_requests(&samples.slow_requests),
     }
 }
 
-impl Gathered {
+impl Samples {
     /// Whether the broker counts what happens to messages.
     fn has_counts(&self) -> bool {
         let mode = text(&self.last.overview, "rates_mode");
@@ -141,10 +141,9 @@ fn memory_owners(memory: &Value) -> Vec<(String, u64)> {
     owners
 }
 
-fn processors(gathered: &Gathered) -> Option<Processors> {
-    let is_known =
-        gathered.first.pressure["processors"].is_object() && gathered.last.pressure["processors"].is_object();
-    let grown = |name: &str| gathered.grown(|look| count(&look.pressure["processors"], name)) / 1e6;
+fn processors(samples: &Samples) -> Option<Processors> {
+    let is_known = samples.first.pressure["processors"].is_object() && samples.last.pressure["processors"].is_object();
+    let grown = |name: &str| samples.grown(|look| count(&look.pressure["processors"], name)) / 1e6;
     is_known.then(|| Processors {
         used: grown("used_us"),
         waited: grown("waited_us"),
@@ -154,34 +153,34 @@ fn processors(gathered: &Gathered) -> Option<Processors> {
 }
 
 /// Those between the looks.
-fn syncs(gathered: &Gathered) -> Option<Mean> {
+fn syncs(samples: &Samples) -> Option<Mean> {
     let between = |name: &str| {
         let of = |look: &Look| count(&look.pressure["syncs"], name);
-        of(&gathered.last).saturating_sub(of(&gathered.first)) as f64
+        of(&samples.last).saturating_sub(of(&samples.first)) as f64
     };
     let (count, total_us) = (between("count"), between("total_us"));
     (count > 0.0).then(|| Mean { count, mean_ms: total_us / count / 1e3 })
 }
 
 /// What the log says of errors of clients that came between the looks.
-fn refusals(gathered: &Gathered) -> Vec<String> {
-    let last_before = gathered.log_before.last();
+fn refusals(samples: &Samples) -> Vec<String> {
+    let last_before = samples.log_before.last();
     let from =
-        last_before.and_then(|last| gathered.log.iter().rposition(|line| line == last)).map_or(0, |place| place + 1);
+        last_before.and_then(|last| samples.log.iter().rposition(|line| line == last)).map_or(0, |place| place + 1);
     let is_refusal = |line: &&String| line.contains("was closed by an error") || line.contains("login was refused");
-    gathered.log[from..].iter().filter(is_refusal).cloned().collect()
+    samples.log[from..].iter().filter(is_refusal).cloned().collect()
 }
 
 /// Connections by their names.
-fn clients(gathered: &Gathered) -> HashMap<String, Client> {
+fn clients(samples: &Samples) -> HashMap<String, Client> {
     let unread = |look: &Look| -> HashMap<String, u64> {
         list(&look.connections)
             .map(|connection| (text(connection, "name").to_owned(), count(connection, "send_pend")))
             .collect()
     };
-    let unread_before = unread(&gathered.first);
+    let unread_before = unread(&samples.first);
     let mut clients: HashMap<String, Client> = HashMap::new();
-    for connection in list(&gathered.last.connections) {
+    for connection in list(&samples.last.connections) {
         let name = text(connection, "name");
         let unread_before = unread_before.get(name).copied().unwrap_or(0);
         let client = Client {
@@ -198,18 +197,18 @@ fn clients(gathered: &Gathered) -> HashMap<String, Client> {
         clients.insert(name.to_owned(), client);
     }
     let before: HashMap<&str, &Value> =
-        list(&gathered.first.channels).map(|channel| (text(channel, "name"), channel)).collect();
-    for channel in list(&gathered.last.channels) {
+        list(&samples.first.channels).map(|channel| (text(channel, "name"), channel)).collect();
+    for channel in list(&samples.last.channels) {
         let connection = text(&channel["connection_details"], "name");
         let Some(client) = clients.get_mut(connection) else { continue };
         let before = before.get(text(channel, "name")).copied().unwrap_or(&Value::Null);
-        add_channel(client, gathered, before, channel);
+        add_channel(client, samples, before, channel);
     }
     clients
 }
 
-fn add_channel(client: &mut Client, gathered: &Gathered, before: &Value, now: &Value) {
-    let per_s = |name: &str| gathered.per_s(count(&before["message_stats"], name), count(&now["message_stats"], name));
+fn add_channel(client: &mut Client, samples: &Samples, before: &Value, now: &Value) {
+    let per_s = |name: &str| samples.per_s(count(&before["message_stats"], name), count(&now["message_stats"], name));
     let published_per_s = per_s("publish");
     client.published_per_s += published_per_s;
     client.unroutable_dropped_per_s += per_s("drop_unroutable");
@@ -223,7 +222,7 @@ fn add_channel(client: &mut Client, gathered: &Gathered, before: &Value, now: &V
         client.unconfirmed = open(now).max(open(before));
     }
     let mut counts = now["message_stats"].as_object().into_iter().flatten().filter_map(|(_, count)| count.as_u64());
-    let is_idle = gathered.has_counts() && counts.all(|count| count == 0) && count(now, "consumer_count") == 0;
+    let is_idle = samples.has_counts() && counts.all(|count| count == 0) && count(now, "consumer_count") == 0;
     client.idle_channel_count += u64::from(is_idle);
 }
 
@@ -255,9 +254,9 @@ fn is_error(line: &str) -> bool {
 }
 
 /// The lengths of queues, by the queue.
-fn lengths(gathered: &Gathered) -> HashMap<Place<'_>, Vec<u64>> {
+fn lengths(samples: &Samples) -> HashMap<Place<'_>, Vec<u64>> {
     let mut lengths: HashMap<Place<'_>, Vec<u64>> = HashMap::new();
-    let looks = [&gathered.first.queues].into_iter().chain(gathered.lengths.iter().map(paged));
+    let looks = [&samples.first.queues].into_iter().chain(samples.lengths.iter().map(paged));
     for (index, look) in looks.enumerate() {
         for queue in list(look) {
             let all = lengths.entry(place(queue)).or_default();
@@ -274,9 +273,9 @@ fn paged(answer: &Value) -> &Value {
     if answer["items"].is_array() { &answer["items"] } else { answer }
 }
 
-fn queues(gathered: &Gathered, clients: &HashMap<String, Client>) -> Vec<Queue> {
+fn queues(samples: &Samples, clients: &HashMap<String, Client>) -> Vec<Queue> {
     let mut consumers: HashMap<Place<'_>, Vec<Consumer>> = HashMap::new();
-    for consumer in list(&gathered.consumers) {
+    for consumer in list(&samples.consumers) {
         let client = clients.get(text(&consumer["channel_details"], "connection_name"));
         let known = Consumer {
             prefetch: count(consumer, "prefetch_count"),
@@ -288,22 +287,22 @@ fn queues(gathered: &Gathered, clients: &HashMap<String, Client>) -> Vec<Queue> 
         let of = &consumer["queue"];
         consumers.entry((text(of, "vhost"), text(of, "name"))).or_default().push(known);
     }
-    let before: HashMap<Place<'_>, &Value> = list(&gathered.first.queues).map(|queue| (place(queue), queue)).collect();
+    let before: HashMap<Place<'_>, &Value> = list(&samples.first.queues).map(|queue| (place(queue), queue)).collect();
     let publishers: HashMap<Place<'_>, Vec<String>> =
-        gathered.losing.iter().map(|queue| (place(queue), publishers(queue, clients))).collect();
-    let (ways, mut lengths) = (DeadLetterWays::new(gathered), lengths(gathered));
+        samples.losing.iter().map(|queue| (place(queue), publishers(queue, clients))).collect();
+    let (ways, mut lengths) = (DeadLetterWays::new(samples), lengths(samples));
     let of_queue = |queue| {
         let place = place(queue);
         let is_new = !before.contains_key(&place);
         let before = before.get(&place).copied().unwrap_or(&Value::Null);
-        let per_s = |of: &dyn Fn(&Value) -> u64| gathered.per_s(of(before), of(queue));
+        let per_s = |of: &dyn Fn(&Value) -> u64| samples.per_s(of(before), of(queue));
         let stat = |name: &'static str| per_s(&move |queue: &Value| count(&queue["message_stats"], name));
         let lost =
             |reason: &'static str| per_s(&move |queue: &Value| count(&queue["messages_dropped_by_reason"], reason));
         let number = |name: &'static str| per_s(&move |queue: &Value| count(queue, name));
         let messages = count(queue, "messages");
         let mut lengths = lengths.remove(&place).unwrap_or_default();
-        lengths.resize(gathered.lengths.len() + 1, 0);
+        lengths.resize(samples.lengths.len() + 1, 0);
         if is_new {
             // One that was not there has not grown.
             lengths.clear();
@@ -327,7 +326,7 @@ fn queues(gathered: &Gathered, clients: &HashMap<String, Client>) -> Vec<Queue> 
             failed_too_often_per_s: lost("delivery_limit"),
             refused_per_s: number("messages_refused"),
             came_round_per_s: number("messages_came_round"),
-            is_unused: gathered.has_counts() && count(&queue["message_stats"], "publish") == 0 && messages == 0,
+            is_unused: samples.has_counts() && count(&queue["message_stats"], "publish") == 0 && messages == 0,
             dead_letters: ways.of(place),
             consumers: consumers.remove(&place).unwrap_or_default(),
             is_single_active: queue["arguments"]["x-single-active-consumer"] == true,
@@ -335,7 +334,7 @@ fn queues(gathered: &Gathered, clients: &HashMap<String, Client>) -> Vec<Queue> 
             publishers: publishers.get(&place).cloned().unwrap_or_default(),
         }
     };
-    list(&gathered.last.queues).map(of_queue).collect()
+    list(&samples.last.queues).map(of_queue).collect()
 }
 
 /// The clients that publish into a queue, by their names.
@@ -413,9 +412,9 @@ mod tests {
         }
     }
 
-    fn gathered() -> Gathered {
+    fn samples() -> Samples {
         let page = |messages: u64| json!({"items": [{"vhost": "/", "name": "orders", "messages": messages}]});
-        Gathered {
+        Samples {
             seconds: 4.0,
             first: look(100, 100),
             last: look(140, 200),
@@ -456,7 +455,7 @@ mod tests {
 
     #[test]
     fn looks_and_what_belongs_together_are_joined() {
-        let facts = facts(&gathered());
+        let facts = facts(&samples());
         assert_eq!(facts.cluster_troubles, [(true, "rabbit@b is gone.".to_owned()), (false, "late".to_owned())]);
         let orders = &facts.queues[0];
         assert_eq!(
@@ -489,7 +488,7 @@ mod tests {
 
     #[test]
     fn the_node_and_its_peers_are_known() {
-        let facts = facts(&gathered());
+        let facts = facts(&samples());
         assert_eq!(facts.syncs, Some(Mean { count: 100.0, mean_ms: 5.0 }));
         assert_eq!(facts.processors, Some(Processors { used: 0.25, waited: 0.5, throttled: 0.0, stolen: 0.0 }));
         let names: Vec<&str> = facts.nodes.iter().map(|node| node.name.as_str()).collect();
@@ -519,6 +518,6 @@ mod tests {
 
     #[test]
     fn answers_that_are_missing_are_no_facts() {
-        assert_eq!(facts(&Gathered::default()), Facts::default());
+        assert_eq!(facts(&Samples::default()), Facts::default());
     }
 }

@@ -11,12 +11,12 @@ use tokio::sync::oneshot;
 use crate::url::{Endpoint, HttpUrl};
 
 /// Both directions of a connection.
-pub(crate) trait Carrier: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Carrier for T {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for T {}
 
 /// Connects to a URL's server.
-pub(crate) async fn connect(url: &HttpUrl) -> io::Result<Box<dyn Carrier>> {
+pub(crate) async fn connect(url: &HttpUrl) -> io::Result<Box<dyn ByteStream>> {
     let (host, port) = match &url.place {
         Endpoint::Socket(path) => return Ok(Box::new(UnixStream::connect(path).await?)),
         Endpoint::Host { host, port } => (host, *port),

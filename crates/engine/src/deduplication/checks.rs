@@ -8,8 +8,8 @@ use queue::{KnownKey, RememberedKey, Take};
 
 use super::ExchangeKeys;
 use super::set::{KeySet, Site};
-use crate::held::Held;
 use crate::publish::Publish;
+use crate::queued_message::QueuedMessage;
 use crate::section::Section;
 use crate::shard::QueueEntry;
 use crate::targets::Targets;
@@ -168,7 +168,7 @@ impl Work<'_> {
     }
 
     /// The same with what has been read for this alone.
-    pub(crate) fn take_found_replaced(&mut self, entry: &mut QueueEntry, found: &[(QueueSeq, Held)]) {
+    pub(crate) fn take_found_replaced(&mut self, entry: &mut QueueEntry, found: &[(QueueSeq, QueuedMessage)]) {
         for (seq, held) in found {
             let is_replaced = entry.key_set.as_ref().is_some_and(|set| set.has_replaced(*seq));
             if is_replaced

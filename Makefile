@@ -78,8 +78,8 @@ test-web:
 test-binary: web
 	$(CARGO) test --workspace --locked --no-run
 
-test-rust: test-binary
-	$(CARGO) test --workspace --locked
+test-rust: web
+	$(PYTHON) tests/rust.py
 
 # The black-box suites, two at a time where they do not measure: tests/README.md. Languages whose toolchain is missing are skipped, said aloud.
 test-clients: test-binary

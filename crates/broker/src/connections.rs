@@ -385,8 +385,8 @@ impl Connections {
     /// Reads from clients' sockets that brought something, and writes to them, so far.
     pub(crate) fn traffic_count(&self) -> (u64, u64) {
         let open = self.open.lock();
-        let gone = (self.received_count.get(), self.sent_count.get());
-        open.by_id.values().fold(gone, |(received, sent), connection| {
+        let closed = (self.received_count.get(), self.sent_count.get());
+        open.by_id.values().fold(closed, |(received, sent), connection| {
             let Traffic { received_count, sent_count, .. } = &connection.traffic;
             (received + received_count.get(), sent + sent_count.get())
         })
@@ -405,12 +405,12 @@ impl Connections {
 
     /// Notifies every connection, and from now on each new one.
     pub(crate) fn announce_end(&self, notice: &EndNotice) {
-        let told: Vec<_> = {
+        let notified: Vec<_> = {
             let mut open = self.open.lock();
             open.end_notice = Some(notice.clone());
             open.by_id.values().chain(open.parting.values()).cloned().collect()
         };
-        told.iter().for_each(|connection| connection.outbox.notify(notice.event()));
+        notified.iter().for_each(|connection| connection.outbox.notify(notice.event()));
     }
 
     /// Notifies every connection.

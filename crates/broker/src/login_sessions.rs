@@ -61,15 +61,15 @@ impl LoginSessions {
         record: impl FnOnce(&[(SessionDigest, LoginSession)]) -> T,
     ) -> T {
         let mut open = self.0.lock();
-        let mut gone = Vec::new();
+        let mut ended = Vec::new();
         let of_user = open.values().filter(|other| other.user == session.user).count();
         if of_user >= LOGIN_SESSION_OF_USER_COUNT_MAX {
-            gone.extend(take_oldest(&mut open, |other| other.user == session.user));
+            ended.extend(take_oldest(&mut open, |other| other.user == session.user));
         }
         if open.len() >= LOGIN_SESSION_COUNT_MAX {
-            gone.extend(take_oldest(&mut open, |_| true));
+            ended.extend(take_oldest(&mut open, |_| true));
         }
-        let recorded = record(&gone);
+        let recorded = record(&ended);
         open.insert(digest, session);
         recorded
     }
@@ -90,8 +90,8 @@ impl LoginSessions {
         record: impl FnOnce(&[(SessionDigest, LoginSession)]) -> T,
     ) -> T {
         let mut open = self.0.lock();
-        let gone: Vec<_> = open.extract_if(|digest, session| !keeps(*digest, session)).collect();
-        record(&gone)
+        let ended: Vec<_> = open.extract_if(|digest, session| !keeps(*digest, session)).collect();
+        record(&ended)
     }
 }
 

@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(timeline.compare(secs(7), START + secs(7)), None);
         assert_eq!(timeline.compare(secs(8), START + secs(8) - HOUR), Some(-HOUR_MS));
         assert_eq!(timeline.at(secs(9)), START + secs(9));
-        assert_eq!(timeline.compare(secs(9), START + secs(9) - HOUR), None, "it is told once");
+        assert_eq!(timeline.compare(secs(9), START + secs(9) - HOUR), None, "it is reported once");
         assert_eq!(timeline.compare(secs(10), START + secs(10)), Some(HOUR_MS), "and set right again");
         assert_eq!(timeline.ahead_ms.load(Ordering::Relaxed), 0);
     }
@@ -183,10 +183,10 @@ mod tests {
     #[test]
     fn small_differences_are_told_when_they_have_become_large() {
         let timeline = Timeline::begin(START, 0);
-        let told: Vec<_> = (1..=30)
+        let reported: Vec<_> = (1..=30)
             .filter_map(|step| timeline.compare(secs(step), START + secs(step) + Duration::from_millis(100 * step)))
             .collect();
-        assert_eq!(told, [1000, 1000, 1000]);
+        assert_eq!(reported, [1000, 1000, 1000]);
     }
 
     #[test]

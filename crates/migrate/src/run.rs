@@ -92,9 +92,9 @@ pub(crate) fn journal(settings: &Settings, remembered: Option<Journal>) -> Resul
     match remembered {
         Some(journal) if !settings.is_again && journal.direction == settings.direction => {
             if (&journal.old, &journal.new) != (&old, &new) {
-                let (file, told) = (settings.state.display(), format!("from {} to {}", journal.old, journal.new));
+                let (file, between) = (settings.state.display(), format!("from {} to {}", journal.old, journal.new));
                 return Err(Failure::stopped(format!(
-                    "{file} belongs to a migration {told}: name another file with --state, or start again with --again"
+                    "{file} belongs to a migration {between}: name another file with --state, or start again with --again"
                 )));
             }
             Ok(journal)

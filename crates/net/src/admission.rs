@@ -68,7 +68,7 @@ impl Admission {
                     ReadError::Closed => AdmitError::Closed,
                     ReadError::Header(error) => AdmitError::ProxyProtocol(error),
                 })?;
-                header.endpoints.map(|told| Endpoints { peer: self.believed(told.peer, sender), ..told })
+                header.endpoints.map(|reported| Endpoints { peer: self.believed(reported.peer, sender), ..reported })
             }
         };
         let Some((tls, timeout)) = &self.tls else {
@@ -90,11 +90,11 @@ impl Admission {
         self.trusted_senders.as_ref().is_none_or(|trusted| trusted.iter().any(|range| range.contains(&sender)))
     }
 
-    /// The client's address, where an admitted sender's header reports `told`.
-    fn believed(&self, told: SocketAddr, sender: SocketAddr) -> SocketAddr {
+    /// The client's address, where an admitted sender's header reports `reported`.
+    fn believed(&self, reported: SocketAddr, sender: SocketAddr) -> SocketAddr {
         let is_local = |address: SocketAddr| address.ip().to_canonical().is_loopback();
-        let is_believed = self.trusted_senders.is_some() || !is_local(told) || is_local(sender);
-        if is_believed { told } else { sender }
+        let is_believed = self.trusted_senders.is_some() || !is_local(reported) || is_local(sender);
+        if is_believed { reported } else { sender }
     }
 }
 
@@ -111,8 +111,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(told: &str, sender: &str, expected: &str) {
-        assert_eq!(Admission::default().believed(address(told), address(sender)), address(expected));
+    fn check(reported: &str, sender: &str, expected: &str) {
+        assert_eq!(Admission::default().believed(address(reported), address(sender)), address(expected));
     }
 
     fn trusting(first: &str, last: &str) -> Admission {
@@ -129,10 +129,10 @@ mod tests {
 
     #[test]
     fn a_proxy_elsewhere_is_not_believed_that_its_client_is_here() {
-        for told in ["127.0.0.1:7", "127.9.9.9:7", "[::1]:7", "[::ffff:127.0.0.1]:7"] {
-            check(told, "192.0.2.1:5", "192.0.2.1:5");
-            check(told, "[2001:db8::1]:5", "[2001:db8::1]:5");
-            check(told, "[::ffff:127.0.0.1]:5", told);
+        for reported in ["127.0.0.1:7", "127.9.9.9:7", "[::1]:7", "[::ffff:127.0.0.1]:7"] {
+            check(reported, "192.0.2.1:5", "192.0.2.1:5");
+            check(reported, "[2001:db8::1]:5", "[2001:db8::1]:5");
+            check(reported, "[::ffff:127.0.0.1]:5", reported);
         }
     }
 
@@ -149,8 +149,8 @@ mod tests {
         ] {
             assert_eq!(admission.lets_in(sender.parse().unwrap()), is_let_in, "{sender}");
         }
-        let told = address("127.0.0.1:7");
-        assert_eq!(admission.believed(told, address("192.0.2.7:5")), told);
+        let reported = address("127.0.0.1:7");
+        assert_eq!(admission.believed(reported, address("192.0.2.7:5")), reported);
         assert!(trusting("2001:db8::", "2001:db8::ffff").lets_in("2001:db8::1".parse().unwrap()));
         assert!(Admission::default().lets_in("192.0.2.1".parse().unwrap()));
     }

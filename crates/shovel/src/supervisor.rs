@@ -73,9 +73,9 @@ impl Shovels {
         if self.has_stopped.load(Ordering::Acquire) {
             return;
         }
-        let mut gone = std::mem::take(&mut *running);
+        let mut removed = std::mem::take(&mut *running);
         for DesiredShovel { id, shovel, is_paused } in wanted {
-            let same = gone.remove(&id);
+            let same = removed.remove(&id);
             let entry = match same {
                 Some(entry) if entry.shovel == shovel => entry,
                 before => {
@@ -87,7 +87,7 @@ impl Shovels {
             running.insert(id, entry);
         }
         drop(running);
-        for (_, entry) in gone {
+        for (_, entry) in removed {
             entry.end(SETTLING_TIMEOUT);
         }
     }

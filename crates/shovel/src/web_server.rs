@@ -138,7 +138,7 @@ fn request(deliver: &basic::Deliver<'_>, content: &Content<'_>) -> Request {
     let content_type = properties.content_type.and_then(|kind| HeaderValue::from_bytes(kind).ok());
     request = request.with_header(http_client::header::CONTENT_TYPE, content_type.unwrap_or(DEFAULT_CONTENT_TYPE));
     let redelivered: &[u8] = if deliver.redelivered { b"true" } else { b"false" };
-    let told = [
+    let headers = [
         ("x-warren-exchange", Some(deliver.exchange)),
         ("x-warren-routing-key", Some(deliver.routing_key)),
         ("x-warren-redelivered", Some(redelivered)),
@@ -147,7 +147,7 @@ fn request(deliver: &basic::Deliver<'_>, content: &Content<'_>) -> Request {
         ("x-warren-type", properties.kind),
         ("content-encoding", properties.content_encoding),
     ];
-    for (name, value) in told {
+    for (name, value) in headers {
         // What cannot stand in a header is left out.
         if let Some(value) = value.and_then(|value| HeaderValue::from_bytes(value).ok()) {
             request = request.with_header(HeaderName::from_static(name), value);

@@ -203,12 +203,12 @@ mod tests {
         for (at_ms, number) in [(1_001_000, 1), (1_004_000, 2), (1_006_000, 3), (1_010_000, 4), (1_013_000, 5)] {
             series.push(&sample(at_ms, number));
         }
-        let told = [(1_015_000, 5), (1_010_000, 4), (1_005_000, 2)];
-        check(&series, 1_015_000, 20_000, 5000, &told);
-        check(&series, 1_014_999, 20_000, 5000, &told[1..]);
-        check(&series, 1_019_000, 20_000, 10_000, &told[1..2]);
+        let samples = [(1_015_000, 5), (1_010_000, 4), (1_005_000, 2)];
+        check(&series, 1_015_000, 20_000, 5000, &samples);
+        check(&series, 1_014_999, 20_000, 5000, &samples[1..]);
+        check(&series, 1_019_000, 20_000, 10_000, &samples[1..2]);
         series.push(&sample(1_016_000, 6));
-        check(&series, 1_019_000, 20_000, 5000, &told);
+        check(&series, 1_019_000, 20_000, 5000, &samples);
     }
 
     #[test]
@@ -233,8 +233,8 @@ mod tests {
     fn a_longer_range_than_any_is_told_as_far_as_it_goes() {
         let mut series = Series::new(&[MINUTE]);
         (0..1000).for_each(|tick| series.push(&sample(tick * 5000, tick)));
-        let told = series.samples(4_995_000, 3_600_000, 5000);
-        assert!((13..=15).contains(&told.len()), "{}", told.len());
+        let samples = series.samples(4_995_000, 3_600_000, 5000);
+        assert!((13..=15).contains(&samples.len()), "{}", samples.len());
         check(&Series::new(&[]), 5000, 5000, 5000, &[]);
     }
 }

@@ -177,11 +177,12 @@ fn ended(result: anyhow::Result<()>) -> ExitCode {
 /// An error and what caused it. A cause that the error before has named already is left out. It may be about what is in a file: a
 /// terminal is to show that, not to obey.
 fn in_one_line(error: &anyhow::Error) -> String {
-    let line = error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.is_empty() {
-        true => cause,
-        false if told.ends_with(&cause) => told,
-        false => format!("{told}: {cause}"),
-    });
+    let line =
+        error.chain().map(ToString::to_string).fold(String::new(), |sentence, cause| match sentence.is_empty() {
+            true => cause,
+            false if sentence.ends_with(&cause) => sentence,
+            false => format!("{sentence}: {cause}"),
+        });
     human::printable(&line).into_owned()
 }
 

@@ -57,7 +57,7 @@ impl Broker {
         self.sweep_login_sessions(now_ms);
         let (digest, expires_at_ms) = (SessionDigest::of(&token), session.expires_at_ms);
         let stored = session.stored(digest);
-        let position = self.login_sessions.insert(digest, session, |gone| self.record_sessions(stored, gone));
+        let position = self.login_sessions.insert(digest, session, |ended| self.record_sessions(stored, ended));
         self.emit(login::event_of(identity.name(), origin, None));
         Ok(Some(OpenedSession { token, expires_at_ms, position }))
     }
@@ -100,7 +100,7 @@ impl Broker {
     /// Ends the session of a token, if there is one.
     pub fn close_login_session(&self, token: &str) {
         let digest = SessionDigest::of(token);
-        self.login_sessions.retain(|other, _| other != digest, |gone| self.record_sessions(None, gone));
+        self.login_sessions.retain(|other, _| other != digest, |ended| self.record_sessions(None, ended));
     }
 
     /// Gives the session of a user that a token identifies another token's rights and end, at most until `until_ms`. Returns when it ends
@@ -119,13 +119,13 @@ impl Broker {
     /// Ends all sessions of a user.
     pub(super) fn end_login_sessions_of(&self, user: &str) {
         let is_other = |_, session: &LoginSession| session.user.as_str() != user;
-        self.login_sessions.retain(is_other, |gone| self.record_sessions(None, gone));
+        self.login_sessions.retain(is_other, |ended| self.record_sessions(None, ended));
     }
 
     /// Forgets sessions that have ended.
     pub(crate) fn sweep_login_sessions(&self, now_ms: u64) {
         let is_open = |_, session: &LoginSession| self.identity_in(session, now_ms).is_some();
-        self.login_sessions.retain(is_open, |gone| self.record_sessions(None, gone));
+        self.login_sessions.retain(is_open, |ended| self.record_sessions(None, ended));
     }
 
     /// The same, of the sessions that have ended by now.
@@ -133,10 +133,10 @@ impl Broker {
         self.sweep_login_sessions(wall_ms());
     }
 
-    fn record_sessions(&self, new: Option<StoredSession>, gone: &[(SessionDigest, LoginSession)]) -> Positions {
+    fn record_sessions(&self, new: Option<StoredSession>, ended: &[(SessionDigest, LoginSession)]) -> Positions {
         let mut records = RecordBatch::new();
         let definition = |session: StoredSession| Definition::GlobalParameter(session.to_parameter());
-        for session in gone.iter().filter_map(|(digest, session)| session.stored(*digest)) {
+        for session in ended.iter().filter_map(|(digest, session)| session.stored(*digest)) {
             records.delete(&definition(session).key());
         }
         if let Some(definition) = new.map(definition) {

@@ -99,12 +99,12 @@ impl Broker {
     }
 
     /// Emits that parameters were deleted with their vhost.
-    pub(super) fn emit_parameters_cleared(&self, actor: &Actor, gone: &[VhostParameter]) {
-        if gone.is_empty() {
+    pub(super) fn emit_parameters_cleared(&self, actor: &Actor, cleared: &[VhostParameter]) {
+        if cleared.is_empty() {
             return;
         }
         self.vhost_parameters_changed();
-        for event in gone.iter().filter_map(|parameter| event_of("parameter.cleared", parameter)) {
+        for event in cleared.iter().filter_map(|parameter| event_of("parameter.cleared", parameter)) {
             self.emit_by(actor, event);
         }
     }

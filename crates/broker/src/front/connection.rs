@@ -169,9 +169,9 @@ impl<P: Protocol> Connection<P> {
         handle: Arc<ConnectionHandle>,
         known: Option<Identity>,
     ) -> Arc<Mutex<Self>> {
-        let told = broker.connections.add(handle.clone());
+        let pending = broker.connections.add(handle.clone());
         let mut session = P::begin(broker, handle.clone());
-        if let Some(event) = told {
+        if let Some(event) = pending {
             on_event(&mut session, event);
         }
         if let Some(identity) = known {

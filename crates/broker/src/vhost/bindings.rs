@@ -53,10 +53,10 @@ impl Vhost {
         self.change(|topology| {
             let removed = topology.exchanges.unbind(spec)?;
             let mut records = RecordBatch::new();
-            let gone = self.forget(topology, &removed, &mut records);
+            let dropped = self.forget(topology, &removed, &mut records);
             let position = broker.engine.append(&mut records);
             self.note_defined(position);
-            gone.forget(broker);
+            dropped.forget(broker);
             self.notify_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
             Ok(Removal { removed, position })
         })

@@ -59,10 +59,10 @@ impl Vhost {
         self.change(|topology| {
             let mut removed = topology.exchanges.delete(bytes, if_unused)?;
             let mut records = RecordBatch::new();
-            let gone = self.forget(topology, &removed, &mut records);
+            let dropped = self.forget(topology, &removed, &mut records);
             let position = broker.engine.append(&mut records);
             self.note_defined(position);
-            gone.forget(broker);
+            dropped.forget(broker);
             self.notify_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
             unbound.extend(std::mem::take(&mut removed));
             Ok(Removal { removed: unbound, position })

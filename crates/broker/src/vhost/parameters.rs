@@ -87,12 +87,12 @@ impl Vhost {
     pub(crate) fn forget_parameters(&self, records: &mut RecordBatch) -> Vec<VhostParameter> {
         let mut parameters = self.parameters.lock();
         parameters.is_closed = true;
-        let gone = std::mem::take(&mut parameters.kept).into_values();
-        let gone: Vec<VhostParameter> = gone.map(Arc::unwrap_or_clone).collect();
-        for parameter in &gone {
+        let cleared = std::mem::take(&mut parameters.kept).into_values();
+        let cleared: Vec<VhostParameter> = cleared.map(Arc::unwrap_or_clone).collect();
+        for parameter in &cleared {
             records.delete(&Definition::Parameter(parameter.clone()).key());
         }
-        gone
+        cleared
     }
 }
 

@@ -238,7 +238,7 @@ impl Vhost {
                 topology.by_name.remove(handle.name());
                 let removed = topology.exchanges.queue_deleted(id);
                 let mut records = RecordBatch::new();
-                let gone = self.forget(topology, &removed, &mut records);
+                let dropped = self.forget(topology, &removed, &mut records);
                 if handle.is_journaled() {
                     records.delete(&Definition::Queue(handle.definition.clone()).key());
                     if !entry.queue.ttls().changes().is_empty() {
@@ -259,13 +259,13 @@ impl Vhost {
                 // Under the shard's lock: no checkpoint may find the queue deleted before the journal has that.
                 let position = broker.engine.append(&mut records);
                 self.note_defined(position);
-                Ok((position, removed, entry, gone))
+                Ok((position, removed, entry, dropped))
             });
             match taken {
-                Ok((position, removed, entry, gone)) => {
+                Ok((position, removed, entry, dropped)) => {
                     handle.observed.end();
                     broker.engine.statistics.vhosts.note(&self.counters);
-                    gone.forget(broker);
+                    dropped.forget(broker);
                     broker.counters.queues_deleted.add(1);
                     self.notify_federation_of(broker, handle);
                     self.notify_federation_of_exchanges(

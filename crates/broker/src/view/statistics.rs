@@ -274,12 +274,12 @@ impl Broker {
             return Vec::new();
         }
         let keeping = of_engine.keeping_basic(now_ms);
-        let told = channel.handle.observed().history(range, now_ms, channel.handle.numbers(), &keeping);
-        if told.is_new {
+        let history = channel.handle.observed().history(range, now_ms, channel.handle.numbers(), &keeping);
+        if history.is_new {
             // It is looked at with its connection.
             self.statistics.connections.note(&channel.connection.handle);
         }
-        told.samples
+        history.samples
     }
 
     /// What a vhost's numbers were, newest first.

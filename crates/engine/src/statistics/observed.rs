@@ -409,11 +409,11 @@ impl<T: Observable<N>, const N: usize> Watch<T, N> {
         if !self.is_on {
             return Vec::new();
         }
-        let told = object.observed().history(range, now_ms, object.numbers(), keeping);
-        if told.is_new {
+        let history = object.observed().history(range, now_ms, object.numbers(), keeping);
+        if history.is_new {
             self.watch(object);
         }
-        told.samples
+        history.samples
     }
 }
 

@@ -90,11 +90,12 @@ impl Links {
             }
         }
         // What is left is wanted no more.
-        let removed: Vec<_> = before.values().map(|entry| entry.status_cell.status()).collect();
-        let mut gone = before;
+        let statuses: Vec<_> = before.values().map(|entry| entry.status_cell.status()).collect();
+        let mut removed = before;
         for (link, before) in changed {
             let id = link.id.clone();
-            let before = before.or_else(|| sharing(&gone, &link, |entry| &entry.link).and_then(|id| gone.remove(&id)));
+            let before =
+                before.or_else(|| sharing(&removed, &link, |entry| &entry.link).and_then(|id| removed.remove(&id)));
             let before = before.map(|before| {
                 let cleans_up = !before.link.makes_the_same(&link);
                 before.end(SETTLING_TIMEOUT, cleans_up)
@@ -106,11 +107,11 @@ impl Links {
             let entry = self.start(&mut known.tasks, Arc::new(link), before);
             known.running.insert(id, entry);
         }
-        for (id, entry) in gone {
+        for (id, entry) in removed {
             let is_in_use = sharing(&known.running, &entry.link, |running| &running.link).is_some();
             known.ending.insert(id, entry.end(SETTLING_TIMEOUT, !is_in_use));
         }
-        removed
+        statuses
     }
 
     fn start(&self, tasks: &mut JoinSet<()>, link: Arc<Link>, before: Option<Ending>) -> Running {

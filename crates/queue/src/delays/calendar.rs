@@ -288,19 +288,19 @@ impl<M: Message> Calendar<M> {
         are_wanted: &impl Fn(&M) -> bool,
         each: &mut impl FnMut(Option<M>),
     ) {
-        let (mut looked_for, mut told) = (0, 0);
+        let (mut looked_for, mut passed) = (0, 0);
         let is_taken = |entry: &mut CalendarEntry<M>| {
             looked_for += keys[looked_for..].iter().take_while(|key| **key < entry.key).count();
             keys.get(looked_for) == Some(&entry.key) && are_wanted(&entry.message)
         };
         for entry in entries.extract_if(.., is_taken) {
-            let missing = keys[told..].iter().take_while(|key| **key < entry.key).count();
+            let missing = keys[passed..].iter().take_while(|key| **key < entry.key).count();
             (0..missing).for_each(|_| each(None));
-            told += missing + 1;
+            passed += missing + 1;
             self.totals.note(&entry.message, false);
             each(Some(entry.message));
         }
-        keys[told..].iter().for_each(|_| each(None));
+        keys[passed..].iter().for_each(|_| each(None));
     }
 
     pub(super) fn get(&self, key: Key) -> Option<&M> {

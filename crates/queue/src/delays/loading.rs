@@ -57,7 +57,7 @@ pub(super) struct Flight {
     pub(super) load: Load,
     pub(super) purpose: Purpose,
     /// Messages that left their run meanwhile; the answer may still bring them.
-    pub(super) gone: Vec<QueueSeq>,
+    pub(super) removed: Vec<QueueSeq>,
     /// What it reads has moved: what it does not bring may be elsewhere.
     pub(super) is_stale: bool,
 }
@@ -89,7 +89,7 @@ impl Flights {
         if let Purpose::Ahead(_) = purpose {
             self.ahead_bytes += u64::from(bytes_max);
         }
-        let flight = Flight { generation, load: load.clone(), purpose, gone: Vec::new(), is_stale: false };
+        let flight = Flight { generation, load: load.clone(), purpose, removed: Vec::new(), is_stale: false };
         self.by_number.insert(self.last_number, flight);
         Ask { generation, load }
     }
@@ -127,7 +127,7 @@ impl Flights {
     /// A message left its run.
     pub(super) fn note_gone(&mut self, id: DelayId, segment: SegmentId) {
         let concerned = |flight: &&mut Flight| flight.generation == id.generation && flight.load.segment == segment;
-        self.by_number.values_mut().filter(concerned).for_each(|flight| flight.gone.push(id.seq));
+        self.by_number.values_mut().filter(concerned).for_each(|flight| flight.removed.push(id.seq));
     }
 
     /// No answer is wanted any longer.
@@ -233,7 +233,7 @@ fn well_formed<M: Message>(flight: &Flight, mut entries: Vec<(QueueSeq, M)>, nex
             place.segment == flight.load.segment && (flight.load.first_slot..next_slot).contains(&place.slot)
         })
     };
-    entries.retain(|(seq, message)| is_of_load(message) && !flight.gone.contains(seq));
+    entries.retain(|(seq, message)| is_of_load(message) && !flight.removed.contains(seq));
     if !entries.is_sorted_by(|left, right| left.0 < right.0) {
         entries.sort_by_key(|(seq, _)| *seq);
         entries.dedup_by_key(|(seq, _)| *seq);

@@ -241,20 +241,20 @@ impl<M: Message> Delays<M> {
     /// Removes all that waits, and says how many that were. What is leaving stays so. The next message begins a generation.
     pub fn purge(&mut self, purged: &mut PurgedDelays<M>) -> u64 {
         let count = self.count();
-        let mut gone: BTreeMap<QueueId, u64> = BTreeMap::new();
+        let mut removed: BTreeMap<QueueId, u64> = BTreeMap::new();
         for entry in self.calendar.drain() {
             let id = entry.key.id();
-            *gone.entry(id.generation).or_default() += 1;
+            *removed.entry(id.generation).or_default() += 1;
             purged.messages.push((id, entry.message));
         }
         for run in self.runs.drain() {
-            *gone.entry(run.generation).or_default() += u64::from(run.range.count);
+            *removed.entry(run.generation).or_default() += u64::from(run.range.count);
             purged.ranges.push(run.range);
         }
         self.flights.give_up_all();
         // No message may come to be where a record removes all.
         self.generations.close();
-        for (generation, count) in gone {
+        for (generation, count) in removed {
             let mut first = QueueSeq(0);
             for seq in self.leaving.between(generation, QueueSeq(0), QueueSeq(u64::MAX)) {
                 if first < seq {

@@ -56,12 +56,12 @@ fn listen(own: &ClusterOptions) -> SocketAddr {
     SocketAddr::new(ip, own.listener.port)
 }
 
-fn address(told: &HostPort) -> Result<Address> {
-    Address::new(&told.host, told.port).with_context(|| format!("invalid node address '{told}'"))
+fn address(configured: &HostPort) -> Result<Address> {
+    Address::new(&configured.host, configured.port).with_context(|| format!("invalid node address '{configured}'"))
 }
 
-fn secret(told: &ClusterSecret) -> Result<Secret> {
-    let text = match told {
+fn secret(configured: &ClusterSecret) -> Result<Secret> {
+    let text = match configured {
         ClusterSecret::Text(text) => text.clone(),
         ClusterSecret::File(path) => {
             fs::read_to_string(path).with_context(|| format!("cannot read warren.cluster.secret_file, {path}"))?

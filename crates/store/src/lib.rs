@@ -17,6 +17,7 @@ mod damages;
 mod directory;
 pub mod file;
 pub mod fsck;
+pub mod group;
 mod handles;
 pub mod journal;
 mod load;

@@ -15,8 +15,9 @@ use model::ids::JournalPosition;
 use crate::checkpoint::CheckpointWriter;
 use crate::checkpoint_copy;
 use crate::checkpointer::{CheckpointSources, Checkpointer, Collection};
+use crate::group::{Announcement, FileName, NamedFiles};
+use crate::journal::{Failed, FailureCause, NOT_LEADING};
 use crate::manifest::CheckpointFile;
-use crate::member::{Announcement, FileName, NamedFiles};
 use crate::reserve::Purpose;
 use crate::shared::Shared;
 use crate::trace_points::CHECKPOINT;
@@ -81,11 +82,11 @@ impl Shared {
         switched.map_err(attempting("switching", &self.dir.paths().manifest()))?;
         // (6)
         self.journal.retire(position);
-        if let Some(member) = &self.member
+        if let Some(lead) = &self.lead
             && let Some(announcement) = Announcement::of(checkpointer.current(), reached)
         {
-            member.set_in_force(NamedFiles::new(number, segments.iter().map(|segment| segment.id)));
-            member.checkpointed(announcement);
+            lead.set_in_force(NamedFiles::new(number, segments.iter().map(|segment| segment.id)));
+            lead.log().checkpointed(announcement);
         }
         self.remove_unnamed(checkpointer, number);
         self.reserve.note_checkpoint_len(len);
@@ -115,17 +116,23 @@ impl Shared {
 
     /// What other members of the group fetch, if there is room to keep it.
     pub(crate) fn kept_for_others(&self) -> Vec<NamedFiles> {
-        self.member.as_ref().map(|member| member.kept_for_others(self.is_disk_full())).unwrap_or_default()
+        self.lead.as_ref().map(|lead| lead.kept_for_others(self.is_disk_full())).unwrap_or_default()
     }
 
     /// What the manifest of a member says beside the position: which entry ends there, if that is another than before.
     fn base_of(&self, entry: Option<LogId>, checkpointer: &Checkpointer) -> Result<Option<Arc<Base>>, WorkError> {
-        let (Some(member), Some(entry)) = (&self.member, entry) else {
+        let (Some(lead), Some(entry)) = (&self.lead, entry) else {
             return Ok(checkpointer.current().base.clone());
         };
         // It is committed and on this disk, since the journal is synced up to there: the engine is about to know.
-        let base = member.wait_for_base(entry.index).ok_or_else(|| member.not_leading(self.journal.durable()))?;
+        let base = lead.log().wait_for_base(entry.index).ok_or_else(|| self.not_leading())?;
         Ok(Some(Arc::new(base)))
+    }
+
+    /// Why a checkpoint cannot come into force.
+    fn not_leading(&self) -> Failed {
+        let (durable, cause) = (self.journal.durable(), FailureCause::LeadershipLost);
+        Failed { durable, reason: NOT_LEADING.into(), cause }
     }
 
     fn remove_checkpoint(&self, number: u64) -> bool {

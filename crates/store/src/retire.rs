@@ -20,6 +20,7 @@ use crate::catalog::Segment;
 use crate::checkpointer::Collection;
 use crate::chunk::CHUNK_LEN;
 use crate::file::File;
+use crate::group::Lead;
 use crate::queue_owner::{CollectedResidents, LaneResidents};
 use crate::reserve::Purpose;
 use crate::segment::{SHARED_LEN_MIN, SLOT_COUNT_MAX, SLOT_LEN, SegmentWriter, Source, WrittenSegment};
@@ -89,10 +90,10 @@ impl Shared {
             goal.position =
                 files.iter().map(|file| file.end).find(|end| *end > retired_already).unwrap_or(retired_already);
         }
-        if let Some(member) = &self.member {
+        if let Some(log) = self.lead.as_ref().map(Lead::log) {
             goal.entry = files.iter().find(|file| file.end == goal.position).and_then(|file| file.last);
-            if member.is_checkpoint_wanted() {
-                let (entry, position) = member.committed();
+            if log.is_checkpoint_wanted() {
+                let (entry, position) = log.committed();
                 (goal.position, goal.entry) = (position, Some(entry));
             }
         }
@@ -166,10 +167,10 @@ impl Shared {
 
     /// A member's checkpoint reaches exactly to the end of an entry: the last known one up to the goal.
     fn at_border(&self, goal: Goal) -> Goal {
-        let Some(member) = self.member.as_ref().filter(|_| goal.entry.is_none()) else { return goal };
-        let (entry, committed) = member.committed();
+        let Some(log) = self.lead.as_ref().map(Lead::log).filter(|_| goal.entry.is_none()) else { return goal };
+        let (entry, committed) = log.committed();
         // What the directory had before it belonged to the group is no entry of its log.
-        let first = member.log_base();
+        let first = log.base_index();
         let ends = self.journal.closed_files().into_iter().filter_map(|file| Some((file.end, file.last?)));
         let ends = ends.filter(|(_, last)| last.index >= first);
         let known = ends.chain([(committed, entry)]).filter(|(end, _)| *end <= goal.position);

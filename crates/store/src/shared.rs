@@ -19,11 +19,11 @@ use crate::closing::Closing;
 use crate::content_memory::ContentMemory;
 use crate::damages::Damages;
 use crate::file::File;
+use crate::group::Lead;
 use crate::handles::Handles;
 use crate::journal::{Failed, FailureCause, FilePreallocator, Journal, Preallocation, Progress, Syncer, Writer};
 use crate::loads::Loads;
 use crate::manifest::ManifestFile;
-use crate::member::MemberShared;
 use crate::options::Options;
 use crate::reserve::{Purpose, Reserve, is_full};
 use crate::rest::Rest;
@@ -52,8 +52,8 @@ pub(crate) struct Shared {
     /// Held as long as a backup is made.
     pub(crate) backup: Mutex<()>,
     pub(crate) segment_ids: SegmentIds,
-    /// Whose store this is, if it is a group member's.
-    pub(crate) member: Option<Arc<MemberShared>>,
+    /// Present if this is the store of a group's leader.
+    pub(crate) lead: Option<Lead>,
     /// Something may have to be retired, or reclaimed.
     pub(crate) signals: Arc<Signals>,
     pub(crate) closing: Closing,
@@ -82,7 +82,7 @@ impl Shared {
         };
         self.journal.want_sync(position);
         while self.journal.synced() < position {
-            if self.member.is_some() && self.journal.flushed() >= position {
+            if self.lead.is_some() && self.journal.flushed() >= position {
                 // A thread would wait here for other members; a test gets an error.
                 let reason = "it is not committed yet".into();
                 return Err(Failed { durable: self.journal.durable(), reason, cause: FailureCause::LeadershipLost });

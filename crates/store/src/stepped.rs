@@ -83,8 +83,8 @@ impl Store {
 
     /// Retires all that a member's group has committed.
     pub fn retire_committed(&self, owner: &dyn QueueOwner) -> Result<RetireReport, WorkError> {
-        let member = self.shared.member.as_ref().expect("the store is a member's");
-        let (entry, position) = member.committed();
+        let lead = self.shared.lead.as_ref().expect("the store is a leader's");
+        let (entry, position) = lead.log().committed();
         self.shared.retire(Goal { position, entry: Some(entry), chunk_end: 0 }, owner)
     }
 

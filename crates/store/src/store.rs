@@ -19,10 +19,10 @@ use crate::content_memory::ContentMemory;
 use crate::damages::{DamagedSegment, Damages};
 use crate::directory::DataDir;
 use crate::file::Disk;
+use crate::group::{Lead, NamedFiles, ReplicatedLog};
 use crate::handles::Handles;
 use crate::journal::{self, Failed, FailureCause, OnEvent, Replication, SyncCounts};
 use crate::loads::Loads;
-use crate::member::{MemberShared, NamedFiles};
 use crate::options::Options;
 use crate::paths::Paths;
 use crate::recovery::{self, OpenError, RecoveredStore, StartupState, attempting};
@@ -120,7 +120,7 @@ impl Store {
     /// Whether a majority of nodes has what is durable: it is the store of a group's leader.
     #[must_use]
     pub fn is_replicated(&self) -> bool {
-        self.shared.member.is_some()
+        self.shared.lead.is_some()
     }
 
     /// Starts the threads that retire, reclaim and read.
@@ -377,7 +377,7 @@ impl Store {
     /// Memory of what is on its way to the journal's files, and of commits that are kept for other members, without chunks.
     #[must_use]
     pub fn journal_memory_len(&self) -> u64 {
-        let of_tail = self.shared.member.as_ref().map_or(0, |member| member.tail_memory_len());
+        let of_tail = self.shared.lead.as_ref().map_or(0, |lead| lead.log().tail_memory_len());
         self.shared.journal.memory_len() + of_tail as u64
     }
 
@@ -414,15 +414,16 @@ impl Drop for Store {
     }
 }
 
-/// Opens the directory of a group's member that leads.
-pub(crate) fn open_of_member(
+/// Opens the directory of a group's member that leads, which is locked.
+pub(crate) fn open_with_lead(
     options: Options,
-    member: &Arc<MemberShared>,
+    disk: Arc<dyn Disk>,
+    dir: Arc<DataDir>,
+    lead: Lead,
     is_stepped: bool,
 ) -> Result<(Arc<Store>, RecoveredStore), OpenError> {
-    let dir = member.dir.clone();
-    let opening = StoreBuilder::read_in(options, member.disk.clone(), dir)?;
-    StoreBuilder { member: Some(member.clone()), ..opening }.finish(is_stepped)
+    let opening = StoreBuilder::read_in(options, disk, dir)?;
+    StoreBuilder { lead: Some(lead), ..opening }.finish(is_stepped)
 }
 
 /// A store that has been read and not yet put together.
@@ -431,7 +432,7 @@ struct StoreBuilder {
     disk: Arc<dyn Disk>,
     paths: Paths,
     dir: Arc<DataDir>,
-    member: Option<Arc<MemberShared>>,
+    lead: Option<Lead>,
     budget: Arc<ChunkBudget>,
     found: StartupState,
     signals: Arc<Signals>,
@@ -466,11 +467,11 @@ impl StoreBuilder {
         let paths = Paths::new(&options.dir);
         let budget = ChunkBudget::sparing(options.chunk_len_max);
         let found = recovery::recover(&disk, &paths, &mut ChunkWriter::new(budget.clone()))?;
-        Ok(StoreBuilder { options, disk, paths, dir, member: None, budget, found, signals: Arc::default() })
+        Ok(StoreBuilder { options, disk, paths, dir, lead: None, budget, found, signals: Arc::default() })
     }
 
     fn finish(self, is_stepped: bool) -> Result<(Arc<Store>, RecoveredStore), OpenError> {
-        let StoreBuilder { options, disk, paths, dir, member, budget, mut found, signals } = self;
+        let StoreBuilder { options, disk, paths, dir, lead, budget, mut found, signals } = self;
         recovery::remove_orphans(&*disk, &paths, &mut found)?;
         recovery::mend_checkpoint(&*disk, &paths, &found);
         // Both grow with what there is, see `Reserve::want_segment` and `Reserve::note_checkpoint_len`.
@@ -492,26 +493,22 @@ impl StoreBuilder {
             next_checkpoint,
             ..
         } = found;
-        let replication = member.as_ref().map(|member| member.replication(true));
+        let log = lead.as_ref().map(Lead::log);
+        let replication = log.map(|log| log.clone().replication(true));
         let mut journal = journal;
-        if let Some(member) = &member {
-            journal.set_committed(member.committed().1);
+        if let Some(log) = log {
+            journal.set_committed(log.committed().1);
         }
-        let (journal, journal_threads, stepped) = start_journal(
-            journal,
-            options.journal.clone(),
-            on_event(&signals, member.as_ref()),
-            replication,
-            is_stepped,
-        )?;
-        if let (Some(member), Some(file)) = (&member, found_checkpoint) {
-            member.set_in_force(NamedFiles::new(file.number, segments.iter().map(|segment| segment.id)));
+        let (journal, journal_threads, stepped) =
+            start_journal(journal, options.journal.clone(), on_event(&signals, log), replication, is_stepped)?;
+        if let (Some(lead), Some(file)) = (&lead, found_checkpoint) {
+            lead.set_in_force(NamedFiles::new(file.number, segments.iter().map(|segment| segment.id)));
         }
         let named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
         let catalog = Catalog::default();
         segments.into_iter().for_each(|state| catalog.insert(Arc::new(Segment::recovered(state))));
         let definitions = recovered.definitions.clone();
-        let segment_ids = SegmentIds::resume(next_segment, &mut recovered.definitions, member.is_some());
+        let segment_ids = SegmentIds::resume(next_segment, &mut recovered.definitions, lead.is_some());
         let sources = CheckpointSources { definitions, queues, returned };
         let checkpointer = Checkpointer::new(manifest, sources, next_checkpoint, named);
         let shared = Arc::new(Shared {
@@ -529,7 +526,7 @@ impl StoreBuilder {
             checkpointer: Mutex::new(checkpointer),
             backup: Mutex::new(()),
             segment_ids,
-            member,
+            lead,
             signals,
             closing: Closing::default(),
             stepped: Mutex::new(stepped),
@@ -542,14 +539,14 @@ impl StoreBuilder {
 }
 
 /// Each of the journal's events may mean work: a file to retire, a reserve to fill again.
-fn on_event(signals: &Arc<Signals>, member: Option<&Arc<MemberShared>>) -> OnEvent {
-    let (signals, member) = (signals.clone(), member.map(Arc::downgrade));
+fn on_event(signals: &Arc<Signals>, log: Option<&Arc<dyn ReplicatedLog>>) -> OnEvent {
+    let (signals, log) = (signals.clone(), log.map(Arc::downgrade));
     Arc::new(move |event| {
         signals.retire.raise();
         if event == journal::Event::Failed
-            && let Some(member) = member.as_ref().and_then(Weak::upgrade)
+            && let Some(log) = log.as_ref().and_then(Weak::upgrade)
         {
-            member.journal_failed();
+            log.journal_failed();
         }
     })
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use model::ids::SegmentId;
 use sampler::Work;
 
+use crate::group::Lead;
 use crate::journal::FailureCause;
 use crate::load::Loader;
 use crate::shared::Shared;
@@ -187,7 +188,7 @@ fn reclaim(shared: &Shared, owner: &dyn QueueOwner) {
         }
         // Not more often than the delay, and not at all while nothing happens.
         if is_idle && doomed_since.is_none() {
-            let lease_end = shared.member.as_ref().and_then(|member| member.next_lease_end());
+            let lease_end = shared.lead.as_ref().and_then(Lead::next_lease_end);
             shared.signals.reclaim.wait(lease_end.map(|end| end.saturating_duration_since(Instant::now())));
         }
         if !shared.closing.has_begun() {

@@ -121,7 +121,7 @@ async fn run(
 
 /// What belongs to a cluster is not served alone: the others would not know of it, and what it wrote would be lost.
 fn refuse_member(data_dir: &Path) -> Result<()> {
-    let identity = store::member::identity_of(&RealDisk, data_dir)
+    let identity = store::group::identity_of(&RealDisk, data_dir)
         .with_context(|| format!("cannot read {}", data_dir.join("group").display()))?;
     if let Some(identity) = identity {
         bail!(

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use consensus::Message;
-use store::member::{Announcement, FilePiece, Installed, PullError, Pulled};
+use store::group::{Announcement, FilePiece, PullError, Pulled};
+use store::member::Installed;
 
 use super::calls::{CALL_CHECKPOINT, CALL_NOT_SHIPPED, CALL_SHIPPED};
 use super::shared::DriverShared;
@@ -120,8 +121,8 @@ impl DriverShared {
         let mut pull = self.member.pull(announcement)?;
         while let Some((name, offset)) = pull.next() {
             let file = match name {
-                store::member::FileName::Checkpoint(_) => crate::wire::FileName::Checkpoint { index },
-                store::member::FileName::Segment(id) => crate::wire::FileName::Segment { id: id.0 },
+                store::group::FileName::Checkpoint(_) => crate::wire::FileName::Checkpoint { index },
+                store::group::FileName::Segment(id) => crate::wire::FileName::Segment { id: id.0 },
             };
             let links = self.transport.links().ok_or(FetchFailure::NoLinks)?;
             let mut fetch = links.fetch(leader, FileRequest { group: GROUP, file, offset });

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use consensus::{GroupId, Message};
 use model::ids::{JournalPosition, SegmentId};
+use store::group::{Announcement, FileName};
 use store::journal::{CommitKind, SharedCommit};
-use store::member::{Announcement, FileName};
 
 use super::calls::{CALL_CHECKPOINT, CALL_NOT_SHIPPED, CALL_SHIP, CALL_SHIPPED};
 use super::fetch::FetchOrder;

@@ -154,7 +154,7 @@ impl Driver {
 
     /// This member's identity.
     #[must_use]
-    pub fn identity(&self) -> &store::member::Identity {
+    pub fn identity(&self) -> &store::group::Identity {
         self.shared.member.identity()
     }
 

@@ -51,10 +51,10 @@ impl ClusterNode {
     /// The directory or the port cannot be used, or the node has another name than the directory's.
     pub fn start(setup: NodeSetup, host: Arc<dyn Host>) -> Result<ClusterNode, NodeError> {
         let (disk, dir) = (setup.disk.clone(), setup.store.dir.clone());
-        if store::member::finish_emptying(&*disk, &dir)? {
+        if store::group::finish_emptying(&*disk, &dir)? {
             tracing::info!("what was left of an emptied data directory was removed");
         }
-        let identity = store::member::identity_of(&*disk, &dir)?;
+        let identity = store::group::identity_of(&*disk, &dir)?;
         let opened = match &identity {
             Some(_) => None,
             None => Some(Store::open(setup.store.clone(), disk)?),
@@ -135,7 +135,7 @@ impl Drop for ClusterNode {
 /// Begins another start of a directory, if it may go on as the member that it is, where it is one.
 fn begin(
     files: &NodeFiles,
-    identity: Option<&store::member::Identity>,
+    identity: Option<&store::group::Identity>,
     name: &NodeName,
     dir: &Path,
 ) -> Result<(OwnId, EarlierStarts), NodeError> {

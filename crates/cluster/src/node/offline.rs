@@ -4,17 +4,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use store::file::Disk;
-use store::member::MemberError;
-use store::{DataDir, DirError};
+use store::{DataDir, DirError, OpenError};
 
 use super::files::{FileError, NodeFiles};
 
 /// Why it was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
-    /// The directory is in use, or not a member's.
+    /// The directory is in use, or its files cannot be used.
     #[error(transparent)]
-    Member(#[from] MemberError),
+    Store(#[from] OpenError),
     /// The directory is in use, or no data directory.
     #[error(transparent)]
     Directory(#[from] DirError),
@@ -46,7 +45,7 @@ pub enum OfflineError {
 /// A process has it open, it is no data directory, or the disk said no.
 pub fn force_boot(disk: &dyn Disk, dir: &Path) -> Result<Option<String>, OfflineError> {
     // First of all what makes it a member's: from then on it is a node's alone, whatever is left.
-    let identity = store::member::stand_alone(disk, dir)?;
+    let identity = store::group::stand_alone(disk, dir)?;
     NodeFiles::open(dir)?.forget_all()?;
     Ok(identity.map(|identity| identity.name))
 }
@@ -59,7 +58,7 @@ pub fn force_boot(disk: &dyn Disk, dir: &Path) -> Result<Option<String>, Offline
 pub fn accept_copy(disk: &dyn Disk, dir: &Path) -> Result<String, OfflineError> {
     let failed = |error| OfflineError::Io { dir: dir.to_owned(), error };
     // Before the directory is opened, which makes one that is not there.
-    let identity = store::member::identity_of(disk, dir).map_err(failed)?;
+    let identity = store::group::identity_of(disk, dir).map_err(failed)?;
     let identity = identity.ok_or_else(|| OfflineError::NoMember(dir.to_owned()))?;
     let _ours = DataDir::open(disk, dir)?;
     let files = NodeFiles::open(dir)?;

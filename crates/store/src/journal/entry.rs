@@ -65,8 +65,9 @@ impl SharedCommit {
         self.metas_len() + self.contents_len
     }
 
-    /// The memory that it takes besides, without chunks.
-    pub(crate) fn memory_len(&self) -> usize {
+    /// Bytes of memory that it takes besides, without chunks.
+    #[must_use]
+    pub fn memory_len(&self) -> usize {
         self.metas.capacity() + self.runs.capacity() * size_of::<Content>()
     }
 

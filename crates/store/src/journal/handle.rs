@@ -255,12 +255,12 @@ impl Journal {
     }
 
     /// Nothing more will become durable, for this reason.
-    pub(crate) fn fail(&self, reason: &str) {
+    pub fn fail(&self, reason: &str) {
         self.shared.fail(reason);
     }
 
     /// Nothing more will become durable, because another node leads.
-    pub(crate) fn lose_leadership(&self, reason: &str) {
+    pub fn lose_leadership(&self, reason: &str) {
         self.shared.fail_because(FailureCause::LeadershipLost, reason);
     }
 

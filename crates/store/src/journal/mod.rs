@@ -128,8 +128,7 @@ pub(crate) use syncer::Syncer;
 pub use threads::{JOURNAL_THREADS, Threads, start};
 pub use truncate::{lower_synced, truncate};
 pub use watch::{DiskOperation, DiskWatch, Watched};
-pub(crate) use writer::NOT_LEADING;
-pub use writer::{Progress, Writer};
+pub use writer::{NOT_LEADING, Progress, Writer};
 
 #[cfg(test)]
 mod tests;

@@ -33,19 +33,22 @@ impl Drop for Watched<'_> {
 }
 
 impl DiskWatch {
-    pub(crate) fn new(origin: Instant) -> DiskWatch {
+    /// Nothing is under way. No operation begins before the origin.
+    #[must_use]
+    pub fn new(origin: Instant) -> DiskWatch {
         DiskWatch { origin, since: Default::default() }
     }
 
     /// An operation begins.
-    pub(crate) fn begin(&self, operation: DiskOperation, now: Instant) -> Watched<'_> {
+    pub fn begin(&self, operation: DiskOperation, now: Instant) -> Watched<'_> {
         let since = &self.since[operation as usize];
         since.store(self.nanos(now) + 1, Ordering::Release);
         Watched(since)
     }
 
     /// How long the longest one has been under way; zero if there is none.
-    pub(crate) fn longest(&self, now: Instant) -> Duration {
+    #[must_use]
+    pub fn longest(&self, now: Instant) -> Duration {
         let now = self.nanos(now) + 1;
         let of = |since: &AtomicU64| match since.load(Ordering::Acquire) {
             0 => 0,

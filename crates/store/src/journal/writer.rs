@@ -23,7 +23,7 @@ use crate::file::{File, write_all_at, write_all_vectored_at};
 use crate::trace_points::{COMMIT, SYNC};
 
 /// Why a journal fails whose owner does not lead its group.
-pub(crate) const NOT_LEADING: &str = "this node is no longer the leader";
+pub const NOT_LEADING: &str = "this node is no longer the leader";
 
 /// Time from one commit's start to the next one's, at least, where a member leads. What a commit costs others is the same whatever is in
 /// it. One after a pause waits for nothing.

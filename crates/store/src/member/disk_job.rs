@@ -2,8 +2,8 @@
 
 use consensus::Ballot;
 
-use super::ballots::BallotNumber;
 use super::outgoing::Outgoing;
+use super::wanted_ballots::BallotNumber;
 
 /// Something for a thread that may wait for a disk.
 pub(crate) enum DiskJob {

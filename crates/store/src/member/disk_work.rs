@@ -12,12 +12,13 @@ use std::time::Instant;
 use consensus::Ballot;
 use parking_lot::{Condvar, Mutex};
 
-use super::ballots::{BallotNumber, Ballots};
 use super::disk_job::DiskJob;
 use super::outgoing::Outgoing;
+use super::wanted_ballots::BallotNumber;
 use super::{Member, MemberError, MemberShared};
+use crate::OpenError;
+use crate::group::Ballots;
 use crate::journal::{DiskOperation, DiskWatch, EntryReader};
-use crate::recovery::attempting;
 
 /// What does it, and when.
 pub(crate) struct DiskWorker {
@@ -61,7 +62,11 @@ impl DiskThread {
             of_thread.run_disk_work();
         };
         let spawned = std::thread::Builder::new().name("member disk".to_owned()).spawn(run);
-        let handle = spawned.map_err(attempting("starting a thread for", shared.paths.dir()))?;
+        let handle = spawned.map_err(|error| OpenError::Io {
+            attempt: "starting a thread for",
+            path: shared.dir.path().to_owned(),
+            error,
+        })?;
         Ok(DiskThread { shared: shared.clone(), handle: Some(handle) })
     }
 }
@@ -156,7 +161,7 @@ impl MemberShared {
         let written = {
             let mut ballots = self.disk_worker.ballots.lock();
             let _watched = self.disk_worker.watch.begin(DiskOperation::Ballot, Instant::now());
-            ballots.write(&*self.disk, ballot)
+            ballots.write(ballot)
         };
         self.with_core(|core| match written {
             Ok(()) => core.ballot_written(number),

@@ -1,20 +1,9 @@
 //! Checkpoints that were fetched come into force on a follower.
 
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
-use parking_lot::Mutex;
-
-use super::announcement::{Announcement, FileName, FilePiece};
-use super::pull::{Pull, PullError, Pulled};
-use super::{Leases, Member, MemberError, MemberShared, NamedFiles};
-use crate::checkpoint_copy;
-use crate::file::{Disk, read_exact_at};
-use crate::manifest::CheckpointFile;
-use crate::paths::Paths;
-use crate::recovery::{OpenError, attempting};
+use super::{Member, MemberError, MemberShared};
+use crate::group::{Announcement, FileReader, Pull, PullError, Pulled, ReplicatedLog};
 
 /// What became of a checkpoint that was fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,22 +24,21 @@ impl Member {
     /// What reads files for others, on whichever thread.
     #[must_use]
     pub fn file_reader(&self) -> FileReader {
-        let MemberShared { disk, paths, leases, .. } = &*self.shared;
-        FileReader { disk: disk.clone(), paths: paths.clone(), leases: leases.clone() }
+        self.shared.dir.file_reader()
     }
 
     /// As if all fetching members had been away for long.
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn end_leases(&self) {
-        self.shared.leases.lock().give_way();
+        self.shared.dir.end_leases();
     }
 
     /// Whether a follower would fetch a checkpoint: it is newer than the one in force.
     #[must_use]
     pub fn wants(&self, announcement: &Announcement) -> bool {
-        let files = self.shared.files.lock();
         let is_following = self.shared.core.lock().following().is_some();
-        is_following && files.as_ref().is_some_and(|manifest| manifest.current().position < announcement.position)
+        let in_force = self.shared.dir.checkpoint_position();
+        is_following && in_force.is_some_and(|position| position < announcement.position)
     }
 
     /// Begins to fetch a checkpoint. What was fetched before and is not in force is given up.
@@ -60,7 +48,7 @@ impl Member {
     /// The disk said no, or what was fetched before is about to come into force.
     pub fn pull(&self, announcement: Announcement) -> Result<Pull, PullError> {
         let sweeps = self.shared.core.lock().begin_pull().ok_or(PullError::Busy)?;
-        Pull::begin(self.shared.disk.clone(), self.shared.paths.clone(), announcement, sweeps)
+        self.shared.dir.pull(announcement, sweeps)
     }
 
     /// What was fetched is for the engine to begin with, when the leader's message asks for that.
@@ -78,67 +66,14 @@ impl Member {
     }
 }
 
-/// Reads the files that an announcement names. From the first piece of the checkpoint on they stay, as long as pieces are read; but not
-/// for ever.
-pub struct FileReader {
-    disk: Arc<dyn Disk>,
-    paths: Paths,
-    leases: Arc<Mutex<Leases>>,
-}
-
-impl FileReader {
-    /// A part of a file, of at most so many bytes. `None`: the file no longer exists; a newer checkpoint does.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be read.
-    pub fn read(&self, name: FileName, offset: u64, len_max: usize) -> io::Result<Option<FilePiece>> {
-        self.leases.lock().touch(name, Instant::now());
-        let path = match name {
-            FileName::Checkpoint(number) => self.paths.checkpoint(number),
-            FileName::Segment(id) if id.is_transient() => return Ok(None),
-            FileName::Segment(id) => self.paths.segment(id),
-        };
-        let file = match self.disk.open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        let file_len = file.len()?;
-        let mut bytes = vec![0; file_len.saturating_sub(offset).min(len_max as u64) as usize];
-        read_exact_at(&*file, &mut bytes, offset)?;
-        Ok(Some(FilePiece { file_len, bytes }))
-    }
-}
-
 impl MemberShared {
-    /// This checkpoint is in force on a store that is open.
-    pub(crate) fn set_in_force(&self, files: NamedFiles) {
-        self.leases.lock().set_in_force(Some(files));
-    }
-
-    /// What others fetch; none of it where the disk is full.
-    pub(crate) fn kept_for_others(&self, is_disk_full: bool) -> Vec<NamedFiles> {
-        let mut leases = self.leases.lock();
-        if is_disk_full {
-            leases.give_way();
-        }
-        leases.kept(Instant::now())
-    }
-
-    /// When some of that may be removed.
-    pub(crate) fn next_lease_end(&self) -> Option<Instant> {
-        self.leases.lock().next_end()
-    }
-
     fn install(&self, pulled: &Pulled) -> Result<Installed, MemberError> {
         // No store is opened meanwhile: that removes what is not in force yet.
         let _alone = self.transition.lock();
-        let files = self.files.lock();
-        let Some(manifest) = &*files else { return Ok(Installed::Done) };
-        if manifest.current().position >= pulled.position() {
+        let Some(in_force) = self.dir.checkpoint_position() else { return Ok(Installed::Done) };
+        if in_force >= pulled.position() {
             return Ok(Installed::Done);
         }
-        drop(files);
         let journal = {
             let core = self.core.lock();
             if !core.is_there(pulled) {
@@ -153,77 +88,14 @@ impl MemberShared {
         if journal.synced() < pulled.announcement().reached {
             return Ok(Installed::NotYet);
         }
-        let file = self.put_in_force(pulled, None)?;
+        let announcement = self.dir.install(pulled, || self.note_sweep())?;
         journal.retire(pulled.position());
-        self.checkpointed(Announcement { file, ..pulled.announcement().clone() });
+        self.checkpointed(announcement);
         Ok(Installed::Done)
     }
 
-    /// Switches the manifest to files that were fetched, and removes what it does not name. With a generation: the journal's older files no
-    /// longer count.
-    pub(super) fn put_in_force(
-        &self,
-        pulled: &Pulled,
-        journal_generation_min: Option<u64>,
-    ) -> Result<CheckpointFile, OpenError> {
-        let Announcement { base, position, file, .. } = pulled.announcement();
-        let (disk, paths) = (&*self.disk, &self.paths);
-        let (checkpoints, from) = (paths.checkpoints(), paths.arriving_checkpoint());
-        let number = 1 + self.list(checkpoints.clone())?.iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
-        let file = CheckpointFile { number, ..*file };
-        let to = paths.checkpoint(number);
-        disk.rename(&from, &to).map_err(attempting("renaming", &from))?;
-        match checkpoint_copy::make(disk, paths, file) {
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return Err(attempting("reading back", &to)(error));
-            }
-            Err(error) => tracing::warn!(path = %to.display(), %error, "the checkpoint could not be copied"),
-            Ok(()) => {}
-        }
-        disk.sync_dir(&checkpoints).map_err(attempting("syncing", &checkpoints))?;
-        let mut files = self.files.lock();
-        let manifest = files.as_mut().expect("a member that follows has its manifest open");
-        let base = Arc::new(base.clone());
-        let switched = match journal_generation_min {
-            Some(generation_min) => manifest.restore(file, *position, base, generation_min),
-            None => manifest.switch(file, *position, Some(base)),
-        };
-        switched.map_err(attempting("switching", &paths.manifest()))?;
-        drop(files);
-        self.remove_unnamed(pulled, number)?;
-        Ok(file)
-    }
-
-    /// Removes checkpoints and segments that the one in force does not name.
-    fn remove_unnamed(&self, pulled: &Pulled, number: u64) -> Result<(), OpenError> {
+    /// Files that nothing names are about to be removed.
+    pub(super) fn note_sweep(&self) {
         self.core.lock().note_sweep();
-        for name in self.list(self.paths.checkpoints())? {
-            if number_of(&name).is_some_and(|found| found != number) {
-                self.remove(self.paths.checkpoints().join(name));
-            }
-        }
-        for name in self.list(self.paths.segments())? {
-            if Paths::segment_id(&name).is_some_and(|id| !pulled.names(id)) {
-                self.remove(self.paths.segments().join(name));
-            }
-        }
-        Ok(())
     }
-
-    fn list(&self, dir: PathBuf) -> Result<Vec<String>, OpenError> {
-        self.disk.list(&dir).map_err(attempting("listing", &dir))
-    }
-
-    /// What cannot be removed costs space until it can.
-    fn remove(&self, path: PathBuf) {
-        if let Err(error) = self.disk.remove(&path)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            tracing::warn!(path = %path.display(), %error, "removing an unused file failed");
-        }
-    }
-}
-
-fn number_of(name: &str) -> Option<u64> {
-    Paths::checkpoint_number(name).or_else(|| Paths::copy_number(name))
 }

@@ -17,59 +17,43 @@
 //!
 //! At every moment the directory is one that an ordinary start opens.
 
-mod alone;
-mod announcement;
-mod ballots;
 mod core;
 mod disk_job;
 mod disk_work;
+mod error;
 mod files;
 mod found_entry;
-mod identity;
-mod leases;
 mod notices;
 mod outgoing;
-mod pull;
 mod rebuild;
+mod replication;
 mod tail;
 mod timings;
-mod wipe;
+mod wanted_ballots;
 
-use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[cfg(any(test, feature = "simulation"))]
-use crate::journal::EMPTY_METAS;
-use consensus::{Index, LogId, MemberChange, MemberId, Members, Message, PeerStatus, Refusal, Shipment, Status};
+use consensus::Index;
+use consensus::{LogId, MemberChange, MemberId, Members, Message, PeerStatus, Refusal, Shipment, Status};
 use model::ids::JournalPosition;
 use parking_lot::{Condvar, Mutex};
-use thiserror::Error;
 
-use crate::directory::DataDir;
-use crate::file::Disk;
-use crate::journal::{
-    self, CommitKind, DiskWatch, EntryReader, FailureCause, FilePreallocator, NOT_LEADING, ReceivedCommit, Replication,
-    SharedCommit, Writer,
-};
-use crate::manifest::ManifestFile;
-use crate::paths::Paths;
-use crate::recovery::OpenError;
+use crate::group::{Identity, MemberDir};
+#[cfg(any(test, feature = "simulation"))]
+use crate::journal::EMPTY_METAS;
+use crate::journal::{EntryReader, Failed, NOT_LEADING, ReceivedCommit, SharedCommit};
 
-pub use alone::stand_alone;
-pub use announcement::{Announcement, FileName, FilePiece};
-pub use files::{FileReader, Installed};
-pub use identity::{Founding, Identity};
+pub use error::MemberError;
+pub use files::Installed;
 pub use notices::Situation;
-pub use pull::{Pull, PullError, Pulled};
 pub use timings::Timings;
-pub use wipe::{empty, finish_emptying, identity_of};
 
 #[cfg(test)]
 pub(crate) use self::core::AHEAD_LEN_MAX;
 use self::core::{Core, Effects, Ending};
 use self::disk_work::{DiskThread, DiskWorker};
-pub(crate) use self::leases::{Leases, NamedFiles};
 use self::outgoing::Outgoing;
 
 /// What one message may name is read back in one go: more than that only if a single commit is longer.
@@ -80,58 +64,6 @@ pub trait Transport: Send + Sync {
     /// Sends a message, with the commits of the records that it names. Says whether it is on its way; it may be lost all the same. Must
     /// not wait.
     fn send(&self, message: Message, commits: Vec<Arc<SharedCommit>>) -> bool;
-}
-
-/// Why a member cannot run, or its store cannot be opened.
-#[derive(Debug, Error)]
-pub enum MemberError {
-    /// The directory cannot be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// It must not go on as this member.
-    #[error("this directory has lost data that it had confirmed to its cluster, and must join it again: {0}")]
-    Promise(#[from] consensus::OpenError),
-    /// It belongs to a group already.
-    #[error("data directory {} belongs to cluster {cluster:032x} already", dir.display())]
-    Member {
-        /// The directory.
-        dir: PathBuf,
-        /// Its group's cluster.
-        cluster: u128,
-    },
-    /// It belongs to no group.
-    #[error("this directory belongs to no cluster")]
-    NoMember,
-    /// A directory that is to join a group has something in it.
-    #[error("data directory {} is not empty: its contents would be lost", dir.display())]
-    NotEmpty {
-        /// The directory.
-        dir: PathBuf,
-    },
-    /// Its journal is whole, and is not what a member writes.
-    #[error("this directory's log is damaged: {what}")]
-    Log {
-        /// What is wrong.
-        what: String,
-    },
-    /// Another member leads by now.
-    #[error("this node is no longer the leader")]
-    NotLeader,
-    /// It has failed before.
-    #[error("{0}")]
-    Failed(Arc<str>),
-}
-
-impl From<journal::OpenError> for MemberError {
-    fn from(error: journal::OpenError) -> Self {
-        MemberError::Open(error.into())
-    }
-}
-
-impl From<journal::Failed> for MemberError {
-    fn from(failed: journal::Failed) -> Self {
-        MemberError::Failed(failed.to_string().into())
-    }
 }
 
 /// How a member is opened.
@@ -153,14 +85,11 @@ pub struct Member {
     shared: Arc<MemberShared>,
 }
 
-/// What a member's callers share. Locks, in the order in which they may be taken: `transition`, `files`, `threads`, those of the disk's
-/// worker, `sender`, `core`.
+/// What a member's callers share. Locks, in the order in which they may be taken: `transition`, those of the directory, those of the
+/// disk's worker, `sender`, `core`.
 pub(crate) struct MemberShared {
-    pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) paths: Paths,
-    pub(crate) dir: Arc<DataDir>,
-    options: Options,
-    identity: Identity,
+    dir: MemberDir,
+    is_stepped: bool,
     transport: Arc<dyn Transport>,
     core: Mutex<Core>,
     /// Something has become durable, committed, or otherwise.
@@ -172,31 +101,15 @@ pub(crate) struct MemberShared {
     /// Its holder sends what is in the outbox: one thread at a time, so that messages keep their order.
     sender: Mutex<()>,
     disk_worker: DiskWorker,
-    /// Of a follower.
-    files: Mutex<Option<ManifestFile>>,
-    threads: Mutex<JournalThreads>,
     /// Held while the directory passes from one owner to another.
     transition: Mutex<()>,
-    /// What is not removed because others fetch it.
-    leases: Arc<Mutex<Leases>>,
-}
-
-/// What writes a follower's journal.
-#[derive(Default)]
-enum JournalThreads {
-    #[default]
-    None,
-    Running(journal::Threads),
-    Stepped(Box<(Writer, FilePreallocator)>),
 }
 
 impl Drop for Member {
     fn drop(&mut self) {
         // Here and not when the last that uses it lets go, which may be the journal's own thread. What could not be written is lost, as by
         // a crash.
-        if let JournalThreads::Running(threads) = std::mem::take(&mut *self.shared.threads.lock()) {
-            let _ = threads.stop();
-        }
+        self.shared.dir.abandon_journal();
     }
 }
 
@@ -307,7 +220,7 @@ impl Member {
     /// Which member this directory is.
     #[must_use]
     pub fn identity(&self) -> &Identity {
-        &self.shared.identity
+        self.shared.dir.identity()
     }
 
     /// Whether its journal's writer would wait for the others now.
@@ -319,7 +232,7 @@ impl Member {
     /// Whether members that are new wait for a checkpoint that knows of them.
     #[must_use]
     pub fn is_checkpoint_wanted(&self) -> bool {
-        self.shared.is_checkpoint_wanted()
+        self.shared.core.lock().is_checkpoint_wanted()
     }
 
     /// The last entry before those of a term, which begin with an empty one, and where it ends.
@@ -369,12 +282,8 @@ impl Member {
     /// # Errors
     ///
     /// The journal has failed.
-    pub fn step_journal(&self) -> Result<(), journal::Failed> {
-        if let JournalThreads::Stepped(stepped) = &mut *self.shared.threads.lock() {
-            stepped.0.commit_once()?;
-            stepped.1.prepare_once();
-        }
-        Ok(())
+    pub fn step_journal(&self) -> Result<(), Failed> {
+        self.shared.dir.step_journal()
     }
 }
 
@@ -438,11 +347,6 @@ impl MemberShared {
         }
     }
 
-    /// Its journal has failed.
-    pub(crate) fn journal_failed(&self) {
-        self.with_core(Core::journal_failed);
-    }
-
     /// All commits of the records that a message names: those that are not in memory are read back.
     fn find_commits(
         &self,
@@ -464,112 +368,4 @@ impl MemberShared {
         let records = entries.iter().filter(|entry| entry.kind == consensus::Kind::Records);
         records.zip(commits).map(|(entry, commit)| commit.or_else(|| find(entry.id))).collect()
     }
-
-    /// Whether a checkpoint of all that is committed is wanted, to be shipped.
-    pub(crate) fn is_checkpoint_wanted(&self) -> bool {
-        self.core.lock().is_checkpoint_wanted()
-    }
-
-    /// The last committed entry's end, which a checkpoint may reach.
-    pub(crate) fn committed(&self) -> (LogId, JournalPosition) {
-        let core = self.core.lock();
-        let (index, end) = core.ends().committed();
-        (LogId { term: core.log().term(index).unwrap_or_default(), index }, end)
-    }
-
-    /// After which entry its log begins.
-    pub(crate) fn log_base(&self) -> Index {
-        self.core.lock().log().base().id.index
-    }
-
-    /// What a manifest says beside the position at which that entry ends, once it is applied here. `None`: this member does not lead any
-    /// more.
-    pub(crate) fn wait_for_base(&self, index: Index) -> Option<consensus::Base> {
-        let mut core = self.core.lock();
-        loop {
-            if let Some(base) = core.base_at(index) {
-                return Some(base);
-            }
-            if !core.is_leading() || self.options.is_stepped {
-                return None;
-            }
-            self.changed.wait(&mut core);
-        }
-    }
-
-    /// Why a checkpoint cannot come into force.
-    pub(crate) fn not_leading(&self, durable: JournalPosition) -> journal::Failed {
-        journal::Failed { durable, reason: NOT_LEADING.into(), cause: FailureCause::LeadershipLost }
-    }
-
-    /// A checkpoint is in force: the log begins behind it.
-    pub(crate) fn checkpointed(&self, announcement: Announcement) {
-        self.with_core(|core| core.checkpointed(announcement));
-    }
-}
-
-/// The member as its journal's writer sees it. Weak: the member keeps the journal.
-struct WeakMember {
-    member: Weak<MemberShared>,
-    is_leaders: bool,
-    watch: Arc<DiskWatch>,
-}
-
-impl Replication for WeakMember {
-    fn propose(&self, commit: Arc<SharedCommit>) -> Option<LogId> {
-        let member = self.member.upgrade()?;
-        if !member.options.is_stepped {
-            member.wait_until_less_is_ahead();
-        }
-        let id = member.with_core(|core| core.propose(commit))?;
-        member.watch.lock().proposed(id.index, Instant::now());
-        Some(id)
-    }
-
-    fn must_wait(&self) -> bool {
-        self.member.upgrade().is_some_and(|member| member.core.lock().is_far_ahead())
-    }
-
-    fn flushed(&self, position: JournalPosition) {
-        if let Some(member) = self.member.upgrade() {
-            member.with_core(|core| core.flushed(position));
-        }
-    }
-
-    fn is_leaders(&self) -> bool {
-        self.is_leaders
-    }
-
-    fn watch(&self) -> Option<&DiskWatch> {
-        Some(&self.watch)
-    }
-}
-
-impl MemberShared {
-    /// What its journal's writer calls: that of a leader's store, or a follower's.
-    pub(crate) fn replication(self: &Arc<Self>, is_leaders: bool) -> Arc<dyn Replication> {
-        Arc::new(WeakMember { member: Arc::downgrade(self), is_leaders, watch: self.disk_worker.watch.clone() })
-    }
-
-    /// Memory of commits that are kept for other members, without chunks.
-    pub(crate) fn tail_memory_len(&self) -> usize {
-        self.core.lock().tail_memory_len()
-    }
-
-    /// What is written and not committed is bounded: what gathers meanwhile makes publishers wait.
-    fn wait_until_less_is_ahead(&self) {
-        let mut core = self.core.lock();
-        while core.is_far_ahead() {
-            self.changed.wait(&mut core);
-        }
-    }
-}
-
-/// An entry's kind in a commit.
-pub(crate) fn entry_kind(kind: CommitKind, payload: &[u8]) -> Option<consensus::Kind> {
-    Some(match kind {
-        CommitKind::Records => consensus::Kind::Records,
-        CommitKind::Empty => consensus::Kind::Empty,
-        CommitKind::Members => consensus::Kind::Members(MemberChange::decode(payload).ok()?),
-    })
 }

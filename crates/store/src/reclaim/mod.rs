@@ -24,7 +24,7 @@ use policy::{Job, SegmentFacts};
 
 use crate::QueueOwner;
 use crate::catalog::Segment;
-use crate::member::FileName;
+use crate::group::FileName;
 use crate::segment::SegmentRange;
 use crate::shared::Shared;
 use crate::trace_points::COMPACT;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use consensus::Shipment;
 
 use super::group::Group;
-use crate::member::{Installed, Member, Pull, PullError, Pulled};
+use crate::group::{Pull, PullError, Pulled};
+use crate::member::{Installed, Member};
 
 /// A checkpoint that a node fetches.
 pub enum Fetch {

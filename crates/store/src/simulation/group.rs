@@ -11,8 +11,8 @@ use super::fetch::Fetch;
 use super::network::Network;
 use super::node::Node;
 use crate::file::{Disk, SimDisk};
-use crate::member::{Founding, Identity, Member, MemberError, Options};
-use crate::paths::Paths;
+use crate::group::{Founding, Identity};
+use crate::member::{Member, MemberError, Options};
 use crate::{Random, RecoveredStore, Store};
 
 /// How long a step takes: with clocks that tick every ten, an election is held after at least a second, as it is outside.
@@ -105,7 +105,7 @@ impl Group {
             let founding = Some(Founding { position: JournalPosition::START, base: base.clone() });
             let identity = Identity { cluster: CLUSTER, member, name: name_of(number), founding };
             drop(Store::open_stepped(options, Arc::new(disk.clone())).expect("the disk works"));
-            identity.write(&disk, &Paths::new(&dir()).group()).expect("the disk works");
+            identity.write_into(&disk, &dir()).expect("the disk works");
             group.start(number);
         }
         group

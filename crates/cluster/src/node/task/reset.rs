@@ -70,7 +70,7 @@ impl NodeTask {
             self.io.host().refuse_own(None);
         }
         let setup = self.own.setup();
-        store::member::empty(&*setup.disk, &setup.store.dir)?;
+        store::group::empty(&*setup.disk, &setup.store.dir)?;
         // A node that looks for its peers again must not agree to another founder than before.
         let looks_again = joined.is_none() && setup.formation.is_configured;
         self.durable.forget_all(looks_again)?;

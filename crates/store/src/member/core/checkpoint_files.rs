@@ -15,8 +15,7 @@ use std::sync::Arc;
 use consensus::{Index, LogId, ReadyNumber};
 use model::ids::JournalPosition;
 
-use crate::member::announcement::Announcement;
-use crate::member::pull::Pulled;
+use crate::group::{Announcement, Pulled};
 
 /// Which files are in force, and which may be next.
 #[derive(Default)]

@@ -34,10 +34,10 @@ use self::journal_slot::{JournalSlot, Slot};
 use self::leader_work::LeaderWork;
 use self::pending_writes::PendingWrites;
 use self::send_queue::SendQueue;
-use super::ballots::BallotNumber;
 use super::notices::{LastReported, Notice, Situation};
 use super::outgoing::Outgoing;
 use super::tail::{Ends, Tail};
+use super::wanted_ballots::BallotNumber;
 use crate::journal::{CommitKind, Journal, SharedCommit};
 use crate::trace_points::{PROPOSE, RECEIVE};
 

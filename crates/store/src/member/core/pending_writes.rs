@@ -11,7 +11,7 @@ use consensus::{Ballot, Entry, Index, ReadyNumber};
 use model::ids::JournalPosition;
 
 use crate::journal::SharedCommit;
-use crate::member::ballots::{BallotNumber, WantedBallots};
+use crate::member::wanted_ballots::{BallotNumber, WantedBallots};
 
 /// Numbers in their order, and how far the disk is.
 pub(super) struct PendingWrites {

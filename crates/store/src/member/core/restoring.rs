@@ -5,8 +5,7 @@ use std::sync::Arc;
 use consensus::{Base, Engine, Index, LogId, Role};
 
 use super::Core;
-use crate::member::announcement::Announcement;
-use crate::member::pull::Pulled;
+use crate::group::{Announcement, Pulled};
 
 impl Core {
     /// The checkpoint that is in force, for others to fetch.

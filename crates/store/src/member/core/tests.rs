@@ -5,8 +5,8 @@ use std::time::Duration;
 use consensus::{BallotFile, Base, Entry, GroupId, Log, MemberId, Opening, Term, Timing};
 
 use super::*;
+use crate::group::Pulled;
 use crate::journal::CommitKind;
-use crate::member::pull::Pulled;
 
 fn member(number: u64) -> MemberId {
     MemberId::new(number).unwrap()

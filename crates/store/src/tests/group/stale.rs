@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::member::{Installed, Member, Pulled, Situation};
+use crate::group::Pulled;
+use crate::member::{Installed, Member, Situation};
 use crate::simulation::Group;
 use crate::tests::broker::{Broker, Legacy, Seen};
 use crate::tests::history::History;

@@ -6,8 +6,8 @@
 use std::io;
 use std::path::Path;
 
+use super::identity::Identity;
 use super::wipe::identity_of;
-use super::{Identity, MemberError};
 use crate::directory::{DataDir, DirError};
 use crate::file::Disk;
 use crate::paths::Paths;
@@ -18,7 +18,7 @@ use crate::recovery::{OpenError, attempting};
 /// # Errors
 ///
 /// A process has it open, or it is no data directory; or the disk said no: to be done again.
-pub fn stand_alone(disk: &dyn Disk, dir: &Path) -> Result<Option<Identity>, MemberError> {
+pub fn stand_alone(disk: &dyn Disk, dir: &Path) -> Result<Option<Identity>, OpenError> {
     let _ours = take(disk, dir)?;
     let paths = Paths::new(dir);
     let identity = match identity_of(disk, dir) {
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
     use crate::file::SimDisk;
-    use crate::member::Member;
+    use crate::group::MemberDir;
     use crate::{Options, RecordBatch, Store};
 
     fn options() -> Options {
@@ -76,7 +76,7 @@ mod tests {
         put(&store, b"before");
         store.close().unwrap();
         drop(store);
-        Member::found(options(), &shared, 1, MemberId::new(7).unwrap(), "rabbit@a".to_owned()).unwrap();
+        MemberDir::found(options(), &shared, 1, MemberId::new(7).unwrap(), "rabbit@a".to_owned()).unwrap();
         shared
     }
 
@@ -94,7 +94,7 @@ mod tests {
             let (store, found) = Store::open(options(), disk.clone()).unwrap();
             assert!(found.definitions.contains_key(&b"before"[..]), "cut at {cut}");
             drop(store);
-            Member::found(options(), &disk, 2, MemberId::new(8).unwrap(), "rabbit@a".to_owned()).unwrap();
+            MemberDir::found(options(), &disk, 2, MemberId::new(8).unwrap(), "rabbit@a".to_owned()).unwrap();
             if is_done {
                 return;
             }

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use consensus::{Ballot, BallotFile, MemberId, NumberedBallot, SECTOR_LEN, Sector};
 
 use crate::file::{self, Disk, File, read_exact_at, write_all_at};
 
 /// The open file.
-pub(crate) struct Ballots {
+pub struct Ballots {
+    disk: Arc<dyn Disk>,
     path: PathBuf,
     member: MemberId,
     /// Absent before the first ballot.
@@ -19,8 +21,8 @@ pub(crate) struct Ballots {
 impl Ballots {
     /// Opens the file, and says what is in it. One that is not there has never been written. What it says lasts when this returns: it may
     /// have been read from the page cache of a kernel that has not written it.
-    pub(crate) fn open(disk: &dyn Disk, path: &Path, member: MemberId) -> io::Result<(Self, BallotFile)> {
-        let ballots = Ballots { path: path.to_owned(), member, file: None, last: None };
+    pub(crate) fn open(disk: &Arc<dyn Disk>, path: &Path, member: MemberId) -> io::Result<(Self, BallotFile)> {
+        let ballots = Ballots { disk: disk.clone(), path: path.to_owned(), member, file: None, last: None };
         let file = match disk.open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((ballots, BallotFile::Fresh)),
             opened => opened?,
@@ -38,12 +40,16 @@ impl Ballots {
             found => found,
         };
         let BallotFile::Whole { last, .. } = found else { return Ok((ballots, found)) };
-        file::replace(disk, path, &sectors.concat())?;
+        file::replace(&**disk, path, &sectors.concat())?;
         Ok((Ballots { file: Some(disk.open(path)?), last: Some(last), ..ballots }, found))
     }
 
     /// Writes a ballot; it lasts when this returns.
-    pub(crate) fn write(&mut self, disk: &dyn Disk, ballot: Ballot) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// The disk said no. Whether the ballot lasts is unknown then.
+    pub fn write(&mut self, ballot: Ballot) -> io::Result<()> {
         let next = match &self.last {
             Some(last) => last.next(ballot),
             None => NumberedBallot::first(self.member, ballot),
@@ -57,53 +63,12 @@ impl Ballots {
             None => {
                 let mut bytes = [0; 2 * SECTOR_LEN];
                 bytes[offset..offset + SECTOR_LEN].copy_from_slice(&next.encode());
-                file::replace(disk, &self.path, &bytes)?;
-                self.file = Some(disk.open(&self.path)?);
+                file::replace(&*self.disk, &self.path, &bytes)?;
+                self.file = Some(self.disk.open(&self.path)?);
             }
         }
         self.last = Some(next);
         Ok(())
-    }
-}
-
-/// Ballots that are to be written, by a thread that may wait for a disk. A later one says all that an earlier one did: only the last is
-/// written.
-#[derive(Debug, Default)]
-pub(crate) struct WantedBallots {
-    last: Option<Ballot>,
-    wanted: BallotNumber,
-    written: BallotNumber,
-}
-
-/// How many ballots have been wanted, up to one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct BallotNumber(u64);
-
-impl WantedBallots {
-    /// The next one is wanted.
-    pub(crate) fn want(&mut self, ballot: Ballot) {
-        self.last = Some(ballot);
-        self.wanted.0 += 1;
-    }
-
-    /// The last one that is wanted.
-    pub(crate) fn number(&self) -> BallotNumber {
-        self.wanted
-    }
-
-    /// What is to be written now; `None`: the last one has been.
-    pub(crate) fn next(&self) -> Option<(BallotNumber, Ballot)> {
-        self.last.filter(|_| self.written < self.wanted).map(|ballot| (self.wanted, ballot))
-    }
-
-    /// That one lasts.
-    pub(crate) fn note_written(&mut self, number: BallotNumber) {
-        self.written = self.written.max(number);
-    }
-
-    /// Whether that one lasts, or a later one.
-    pub(crate) fn has_written(&self, number: BallotNumber) -> bool {
-        number <= self.written
     }
 }
 
@@ -115,7 +80,8 @@ mod tests {
     use crate::file::SimDisk;
 
     fn open(disk: &SimDisk) -> (Ballots, BallotFile) {
-        Ballots::open(disk, Path::new("/data/ballot"), MemberId::new(7).unwrap()).unwrap()
+        let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+        Ballots::open(&disk, Path::new("/data/ballot"), MemberId::new(7).unwrap()).unwrap()
     }
 
     fn ballot(term: u64) -> Ballot {
@@ -129,7 +95,7 @@ mod tests {
             disk.create_dir(Path::new("/data")).unwrap();
             disk.cut_power_at(disk.operation_count() + cut);
             let (mut ballots, _) = open(&disk);
-            let written = (1..6).take_while(|term| ballots.write(&disk, ballot(*term)).is_ok()).last();
+            let written = (1..6).take_while(|term| ballots.write(ballot(*term)).is_ok()).last();
             let is_whole = !disk.is_cut();
             disk.restart();
             match open(&disk).1 {

@@ -51,34 +51,44 @@ pub struct Pulled {
 }
 
 impl Pulled {
-    pub(crate) fn base(&self) -> &Base {
+    /// Behind which entry the log begins with these.
+    #[must_use]
+    pub fn base(&self) -> &Base {
         &self.announcement.base
     }
 
-    pub(crate) fn announcement(&self) -> &Announcement {
+    /// What the leader had announced, with the checkpoint's number there.
+    #[must_use]
+    pub fn announcement(&self) -> &Announcement {
         &self.announcement
     }
 
     /// How often files had been removed that nothing named, when the first of these was fetched.
-    pub(crate) fn sweeps(&self) -> u64 {
+    #[must_use]
+    pub fn sweeps(&self) -> u64 {
         self.sweeps
     }
 
-    pub(crate) fn position(&self) -> JournalPosition {
+    /// Where in the journal the log begins with these.
+    #[must_use]
+    pub fn position(&self) -> JournalPosition {
         self.announcement.position
     }
 
     /// Of a checkpoint that names no segments.
-    #[cfg(test)]
-    pub(crate) fn empty(id: consensus::LogId, sweeps: u64) -> Pulled {
+    #[cfg(any(test, feature = "simulation"))]
+    #[must_use]
+    pub fn empty(id: consensus::LogId, sweeps: u64) -> Pulled {
         let (base, file) =
             (Base { id, ..Base::default() }, crate::manifest::CheckpointFile { number: 1, len: 0, crc: 0 });
         let announcement = Announcement { base, position: JournalPosition(9), reached: JournalPosition(9), file };
         Pulled { announcement, segments: Vec::new(), sweeps }
     }
 
-    #[cfg(test)]
-    pub(crate) fn segment_count(&self) -> usize {
+    /// How many segments the checkpoint names.
+    #[cfg(any(test, feature = "simulation"))]
+    #[must_use]
+    pub fn segment_count(&self) -> usize {
         self.segments.len()
     }
 

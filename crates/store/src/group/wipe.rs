@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
     use crate::file::SimDisk;
-    use crate::member::Member;
+    use crate::group::MemberDir;
     use crate::{Options, RecordBatch, Store};
 
     fn options() -> Options {
@@ -107,13 +107,13 @@ mod tests {
             store.append(&mut batch);
             store.close().unwrap();
         }
-        Member::found(options(), &shared, 1, id(), "rabbit@a".to_owned()).unwrap();
+        MemberDir::found(options(), &shared, 1, id(), "rabbit@a".to_owned()).unwrap();
         shared
     }
 
     fn check_empty(disk: &Arc<dyn Disk>) {
         assert_eq!(identity_of(&**disk, Path::new("/data")).unwrap(), None);
-        Member::join(options(), disk, 2, id(), "rabbit@a".to_owned()).unwrap();
+        MemberDir::join(options(), disk, 2, id(), "rabbit@a".to_owned()).unwrap();
     }
 
     #[test]

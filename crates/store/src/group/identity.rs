@@ -61,6 +61,16 @@ impl Identity {
         Identity::decode(&bytes).ok_or_else(damaged).map(Some)
     }
 
+    /// Writes the file into a directory that no process has open, which is this member's from then on.
+    ///
+    /// # Errors
+    ///
+    /// The disk said no.
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn write_into(&self, disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+        self.write(disk, &crate::paths::Paths::new(dir).group())
+    }
+
     /// Writes the file; it lasts when this returns.
     pub(crate) fn write(&self, disk: &dyn Disk, path: &Path) -> io::Result<()> {
         file::replace(disk, path, &self.encode())

@@ -30,6 +30,7 @@ mod roster;
 pub mod wire;
 
 pub use consensus::MemberId;
+pub use member::TRACE_POINTS;
 
 pub use address::{ADDRESS_LEN_MAX, Address};
 pub use call_router::{CallRouter, NodeCalls};

@@ -24,7 +24,6 @@ mod load;
 mod loads;
 mod make_checkpoint;
 mod manifest;
-pub mod member;
 mod memory_waiters;
 mod options;
 mod paths;

@@ -54,7 +54,6 @@ impl Store {
     }
 
     /// Writes down how far the journal is synced.
-    #[cfg(test)]
     pub(crate) fn record_synced(&self) {
         self.shared.journal.record_synced();
     }
@@ -101,6 +100,11 @@ impl Store {
     /// Makes a checkpoint that retires nothing.
     pub fn checkpoint_once(&self) -> Result<(), WorkError> {
         self.shared.checkpoint(None)
+    }
+
+    /// How many files of the journal are full, and hold what is not retired.
+    pub fn closed_file_count(&self) -> usize {
+        self.shared.journal.closed_files().len()
     }
 
     /// Answers one load, if one was asked for.

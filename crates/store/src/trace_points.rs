@@ -25,17 +25,6 @@ pub(crate) static COMPACT: Point = Point::new(
     "Copies what is alive in segments together, so that their files can go.",
 );
 pub(crate) static SCRUB: Point = Point::new("segments::scrub", &["segment"], "Reads a segment to find damage.");
-pub(crate) static RECEIVE: Point = Point::new(
-    "replication::receive",
-    &["commits"],
-    "Takes a message of another member of the cluster: entries of the log, answers, votes.",
-);
-pub(crate) static PROPOSE: Point = Point::new(
-    "replication::propose",
-    &["bytes"],
-    "Gives a commit its place in the cluster's log, and has it sent to the others.",
-);
 
 /// All of them.
-pub static TRACE_POINTS: &[&Point] =
-    &[&COMMIT, &SYNC, &READ, &RETIRE, &CHECKPOINT, &COMPACT, &SCRUB, &RECEIVE, &PROPOSE];
+pub static TRACE_POINTS: &[&Point] = &[&COMMIT, &SYNC, &READ, &RETIRE, &CHECKPOINT, &COMPACT, &SCRUB];

@@ -8,10 +8,10 @@
 
 use std::sync::Arc;
 
+use member::Situation;
+use member::simulation::{Group, Node, Term};
 use model::ids::JournalPosition;
 use store::file::SimDisk;
-use store::member::Situation;
-use store::simulation::{Group, Node, Term};
 use store::{RecoveredStore, Store};
 
 /// Steps between ticks of a clock.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use consensus::Message;
+use member::Installed;
 use store::group::{Announcement, FilePiece, PullError, Pulled};
-use store::member::Installed;
 
 use super::calls::{CALL_CHECKPOINT, CALL_NOT_SHIPPED, CALL_SHIPPED};
 use super::shared::DriverShared;

@@ -24,9 +24,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use consensus::{MemberChange, MemberId, PeerStatus, Refusal, Status, Timing};
+use member::{Member, MemberError, Timings};
 use parking_lot::{Condvar, Mutex};
 use store::file::Disk;
-use store::member::{Member, MemberError, Timings};
 
 use crate::call_router::CallRouter;
 use crate::peers::Links;
@@ -80,7 +80,7 @@ impl Driver {
     ) -> Result<Driver, DriverError> {
         let DriverSetup { store, disk, timing, seed } = setup;
         let transport = Arc::new(LinkTransport::default());
-        let options = store::member::Options { store, timing, seed, is_stepped: false };
+        let options = member::Options { store, timing, seed, is_stepped: false };
         let member = Member::open(options, disk, transport.clone())?;
         transport.connect(links);
         let shared = Arc::new(DriverShared {

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use consensus::MemberId;
+use member::{Member, Situation};
 use parking_lot::{Condvar, Mutex};
 use store::Store;
-use store::member::{Member, Situation};
 
 use super::fetch::FetchOrder;
 use super::owner::NodeOwner;

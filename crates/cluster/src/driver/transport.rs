@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use consensus::{GroupId, MemberId, Message};
+use member::Transport;
 use parking_lot::RwLock;
 use store::journal::SharedCommit;
-use store::member::Transport;
 
 use crate::peers::Links;
 use crate::wire::{EntryToSend, NodeName, Payload};

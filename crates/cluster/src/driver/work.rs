@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use store::member::{MemberError, Situation};
+use member::{MemberError, Situation};
 
 use super::shared::DriverShared;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use store::member::MemberError;
+use member::MemberError;
 
 use super::files::FileError;
 use crate::driver::DriverError;

@@ -11,9 +11,9 @@ use cluster::{
     Setup,
 };
 use consensus::{MemberChange, MemberId, MemberStep, Timing};
+use member::Member;
 use parking_lot::Mutex;
 use store::file::{Disk, RealDisk};
-use store::member::Member;
 use store::{RecordBatch, RecoveredStore, Store};
 
 use crate::no_queues::NoQueues;

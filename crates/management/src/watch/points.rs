@@ -81,7 +81,8 @@ pub(crate) fn arguments_of(parts: &Parts, found: &RouteMatch) -> impl FnOnce(&mu
     }
 }
 
-/// Makes all points known: those of the API and those of the broker.
+/// Makes all points known: those of the API, of the broker, and of the cluster.
 pub(crate) fn register() {
-    trace::register(POINTS.values().copied().chain(broker::trace_points()));
+    let of_cluster = cluster::TRACE_POINTS.iter().copied();
+    trace::register(POINTS.values().copied().chain(broker::trace_points()).chain(of_cluster));
 }

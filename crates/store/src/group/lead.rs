@@ -9,7 +9,6 @@ use super::leases::{Leases, NamedFiles};
 use super::replicated_log::ReplicatedLog;
 
 /// What the store of a leader has beside one of a node alone.
-#[derive(Clone)]
 pub(crate) struct Lead {
     log: Arc<dyn ReplicatedLog>,
     /// What is not removed because others fetch it.

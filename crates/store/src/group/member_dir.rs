@@ -1,14 +1,13 @@
 //! The directory of a group's member, open: its journal passes here from one owner to another, and files come into force.
 //!
 //! ```text
-//!             read, start_journal              close_journal, open_store
-//!  closed ─────────────────────────► follower ───────────────────────────► store
-//!   │  ▲                               │  ▲  install: a checkpoint whose records are here      │
-//!   │  └──────── close_journal ────────┘  └──┘                                                 │
-//!   └─ truncate, restore ◄──────────────────────── the store is dropped ───────────────────────┘
+//!             read, start_journal                        open_store
+//!  follower ◄───────────────────── closed ────────────────────────────► leader's store
+//!   install ─────────────────────►  truncate, restore ◄────────────────
+//!                close_journal                            it is dropped
 //! ```
 //!
-//! Two of these must not be done at a time: the caller sees to that. Files are read for others, and fetched, beside them.
+//! One of these at a time: the caller sees to that. Files are read for others, and fetched, beside them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -97,8 +96,8 @@ pub struct OpenedStore {
 }
 
 impl MemberDir {
-    /// Opens a directory that is a member's. Its journal is closed. With `is_stepped` no threads write journals: [`MemberDir::step_journal`]
-    /// does, and the steps of a store.
+    /// Opens a directory that is a member's. Its journal is closed. With `is_stepped` no threads write journals:
+    /// [`MemberDir::step_journal`] does, and the steps of a store.
     ///
     /// # Errors
     ///
@@ -276,8 +275,8 @@ impl MemberDir {
         self.leases.lock().give_way();
     }
 
-    /// Begins to fetch a checkpoint. What was fetched before and is not in force is removed. `sweeps` is how often the caller has seen files
-    /// removed that nothing named, see [`Pulled::sweeps`].
+    /// Begins to fetch a checkpoint. What was fetched before and is not in force is removed. `sweeps` is how often the caller has seen
+    /// files removed that nothing named, see [`Pulled::sweeps`].
     ///
     /// # Errors
     ///
@@ -286,8 +285,8 @@ impl MemberDir {
         Pull::begin(self.disk.clone(), self.paths.clone(), announcement, sweeps)
     }
 
-    /// Puts files in force that were fetched, of a checkpoint whose records a follower has. Calls `sweeping` when they are, and what they do
-    /// not name is about to be removed. Returns what others may fetch from here.
+    /// Puts files in force that were fetched, of a checkpoint whose records a follower has. Calls `sweeping` when they are, and what they
+    /// do not name is about to be removed. Returns what others may fetch from here.
     ///
     /// # Errors
     ///

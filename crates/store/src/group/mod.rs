@@ -3,11 +3,11 @@
 //!
 //! ```text
 //!  follower   MemberDir   reads its journal, writes it, cuts it off; fetches files and puts them in force
-//!  leader     Lead        of a store that is open on the directory: asks the log what is committed (ReplicatedLog), keeps what others fetch
+//!  leader     Lead        of a store that is open on the directory: asks a ReplicatedLog what is committed, keeps what others fetch
 //! ```
 //!
-//! What is in the log, and which member leads, is decided by what drives consensus over such a directory; nothing here knows how. A directory
-//! is changed by one durable step at a time, so that at every moment it is one that an ordinary start opens.
+//! What is in the log, and which member leads, is decided by what drives consensus over such a directory; nothing here knows how. A
+//! directory is changed by one durable step at a time, so that at every moment it is one that an ordinary start opens.
 
 mod alone;
 mod announcement;

@@ -8,8 +8,8 @@ use model::ids::JournalPosition;
 use super::announcement::Announcement;
 use crate::journal::Replication;
 
-/// The log that a majority of nodes has. The store's threads call these, and may hold the lock of checkpoints meanwhile: nothing here may
-/// call the store, and nothing waits for a disk or for others but where it says so.
+/// The log that a majority of nodes has. Threads of the store call these, and may hold the lock of its checkpoints meanwhile: so they call
+/// nothing of [`Store`](crate::Store), and only [`ReplicatedLog::wait_for_base`] waits for anything but a lock that is held for a moment.
 pub trait ReplicatedLog: Send + Sync {
     /// What the writer of this member's journal asks and reports to: the writer of a leader's store, or of a follower's journal. It must
     /// not keep the log alive, which keeps the journal.

@@ -1,17 +1,19 @@
-//! The members of a group in one process, step by step and all by one seed: simulated disks, a simulated network, and clocks of different
-//! rates. For tests, here and in other crates: they decide what happens to which node, and own what is done with the store of a member
-//! that leads.
+//! A small broker over the real queues, and what it should find at any position of the journal: for tests that decide the order of
+//! everything, here and in the crate that drives consensus.
 
-mod fetch;
-mod group;
-mod network;
-mod node;
-mod weather;
+mod broker;
+mod check;
+mod held;
+mod history;
+mod seeds;
 
-pub use consensus::Term;
-pub use fetch::Fetch;
+pub use broker::{Broker, Legacy, Seen};
+pub use check::check;
 #[cfg(test)]
-pub(crate) use group::dir;
-pub use group::{Group, Seen};
-pub use network::{Network, Wire};
-pub use node::{Hang, Node};
+pub(crate) use check::read_ranges;
+#[cfg(test)]
+pub(crate) use held::{Held, Open, body_len_of, content_of, number_of};
+#[cfg(test)]
+pub(crate) use history::Event;
+pub use history::{DurableQueue, DurableState, History, MessageNumber};
+pub use seeds::for_each_seed;

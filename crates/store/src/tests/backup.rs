@@ -7,16 +7,13 @@ use std::time::{Duration, Instant};
 
 use model::ids::JournalPosition;
 
-use super::broker::{Broker, Legacy, Seen};
-use super::history::History;
 use super::meddling::Meddling;
-use super::power_loss::check;
-use super::seeds::for_each_seed;
 use super::threads::{self, TempDir};
 use crate::backup::{BackupInProgress, Step};
 use crate::file::{Disk, Faults, RealDisk, SimDisk};
 use crate::fsck;
 use crate::journal::ConfirmAfter;
+use crate::simulation::{Broker, History, Legacy, Seen, check, for_each_seed};
 use crate::{BackupError, Options, QueueOwner, Random, Store};
 
 const SEED_COUNT: u64 = 500;

@@ -9,10 +9,10 @@ use model::ids::JournalPosition;
 
 use super::damage::{Stop, Written, files, missing, write};
 use super::power_loss::options;
-use super::seeds::for_each_seed;
 use crate::file::{Disk, PAGE_LEN, SimDisk, write_all_at};
 use crate::fsck::{self, FsckError, Loss};
 use crate::journal::Recovery;
+use crate::simulation::for_each_seed;
 use crate::{DirError, Random, Store};
 
 const DATA: &str = "/data";

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
 
-use super::held::{body_len_of, content_of};
-use super::power_loss::{options, read_ranges};
+use super::power_loss::options;
 use crate::bitmap::Bitmap;
 use crate::checkpoint::{Checkpoint, SegmentState};
 use crate::file::{Disk, SimDisk, write_all_at};
 use crate::manifest::{self, CheckpointFile, Manifest};
 use crate::paths::Paths;
 use crate::segment::{SegmentWriter, Source, WrittenSegment};
+use crate::simulation::{body_len_of, content_of, read_ranges};
 use crate::{Random, Store, fsck};
 
 const QUEUE: QueueId = QueueId(2);

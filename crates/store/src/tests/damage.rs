@@ -6,13 +6,10 @@ use std::sync::Arc;
 
 use model::ids::{QueueId, QueueSeq};
 
-use super::broker::{Broker, Legacy, Seen};
-use super::held::number_of;
-use super::history::{History, MessageNumber};
-use super::power_loss::{options, read_ranges};
-use super::seeds::for_each_seed;
+use super::power_loss::options;
 use crate::file::{Disk, SimDisk};
 use crate::fsck::{self, FsckError, Loss, Report, Verdict};
+use crate::simulation::{Broker, History, Legacy, MessageNumber, Seen, for_each_seed, number_of, read_ranges};
 use crate::{DirError, Random, RecoveredStore, Store};
 
 pub(super) type Messages = BTreeMap<(QueueId, QueueSeq), MessageNumber>;

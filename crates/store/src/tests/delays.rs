@@ -14,10 +14,8 @@ use queue::{
     SearchOutcome, SettledDelays,
 };
 
-use super::held::{Held, content_of};
-use super::history::{Event, History, MessageNumber};
-use super::power_loss::check;
 use crate::file::SimDisk;
+use crate::simulation::{Event, Held, History, MessageNumber, check, content_of};
 use crate::{
     ChunkWriter, CollectedResidents, Content, Kind, LaneResidents, LoadAnswer, Options, QueueOwner, QueueState, Random,
     ReadError, ReclaimReport, RecordBatch, RecoveredStore, Resident, Store, WorkError,
@@ -212,7 +210,7 @@ impl State {
             let ((due, first), message) = self.live.pop_first().expect("only what is here is released");
             assert_eq!((first, id.due_ms()), (id, due), "what is released next");
             assert!(due <= self.legacy.now, "{id:?} is early");
-            assert_eq!(super::held::number_of(held.content().bytes()), message);
+            assert_eq!(crate::simulation::number_of(held.content().bytes()), message);
             self.leaving.insert(id, message);
             self.legacy.seen.released += 1;
         }
@@ -271,7 +269,7 @@ impl State {
 
     fn cancelled(&mut self, store: &Store, id: DelayId, held: &Held) {
         let message = self.live.remove(&(id.due_ms(), id)).expect("only what is here is cancelled");
-        assert_eq!(super::held::number_of(held.content().bytes()), message);
+        assert_eq!(crate::simulation::number_of(held.content().bytes()), message);
         let record = (id.generation, id.seq, id.seq);
         self.settled(store, vec![record], std::iter::once((id, held.place())));
     }

@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use model::ids::JournalPosition;
 
-use super::broker::{Broker, Legacy, Seen};
-use super::history::History;
-use super::power_loss::{check, options};
-use super::seeds::for_each_seed;
+use super::power_loss::options;
 use crate::file::{Faults, SimDisk};
+use crate::simulation::{Broker, History, Legacy, Seen, check, for_each_seed};
 use crate::{Random, Store};
 
 fn run(seed: u64) {

@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use model::ids::JournalPosition;
 
-use super::broker::{Broker, Legacy, Seen};
-use super::history::History;
-use super::power_loss::{check, options};
-use super::seeds::for_each_seed;
+use super::power_loss::options;
 use crate::file::{Faults, SimDisk};
 use crate::journal::ConfirmAfter;
+use crate::simulation::{Broker, History, Legacy, Seen, check, for_each_seed};
 use crate::{Options, Random, RecoveredStore, Store, WorkError, journal};
 
 /// How publishers behave before the alarm.

@@ -10,12 +10,10 @@ use model::ids::{JournalPosition, Place, QueueId, QueueSeq, SegmentId};
 use parking_lot::Mutex;
 use queue::{Get, MovedMessage, PagedRange, PlacedMessage, Queue, RestoredQueue, Settings};
 
-use super::broker::{Broker, Legacy, Seen};
-use super::held::{Held, Open};
-use super::history::History;
 use crate::chunk::CHUNK_LEN;
 use crate::file::{Disk, Faults, SimDisk};
 use crate::load::{LoadOutcome, Loader};
+use crate::simulation::{Broker, Held, History, Legacy, Open, Seen};
 use crate::threads::{Rest, retire_step};
 use crate::{
     ChunkWriter, CollectedResidents, Content, DamagedSegment, Kind, LaneResidents, LoadAnswer, Options, QueueOwner,

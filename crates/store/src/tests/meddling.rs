@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::broker::Broker;
 use crate::file::{Disk, File, Lock, SimDisk};
+use crate::simulation::Broker;
 
 type Meddler = Arc<Mutex<Weak<Broker>>>;
 

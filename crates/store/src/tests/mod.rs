@@ -3,20 +3,14 @@
 
 mod backup;
 mod borders;
-mod broker;
 mod copied;
 mod damage;
 mod delays;
 mod failing_disk;
 mod full_disk;
-mod group;
-mod hanging_disk;
-mod held;
-mod history;
 mod known_errors;
 mod meddling;
 mod power_loss;
 mod removed;
 mod rest;
-mod seeds;
 mod threads;

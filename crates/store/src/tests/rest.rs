@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::broker::{Broker, Legacy, Seen};
-use super::history::History;
 use crate::file::SimDisk;
 use crate::journal::PREPARED_COUNT;
+use crate::simulation::{Broker, History, Legacy, Seen};
 use crate::{Options, Random, Store};
 
 /// Files of the journal that the backlog takes.

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::broker::{Broker, Legacy, Seen};
-use super::history::History;
-use super::power_loss::check;
 use crate::file::RealDisk;
 use crate::reclaim::Policy;
+use crate::simulation::{Broker, History, Legacy, Seen, check};
 use crate::{Options, QueueOwner, Random, Store};
 
 /// A directory that is removed at the end.

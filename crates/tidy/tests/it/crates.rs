@@ -25,6 +25,7 @@ const CRATES: &[&str] = &[
     "telemetry",
     "consensus",
     "store",
+    "member",
     "net",
     "http_server",
     "console",
@@ -67,7 +68,7 @@ const PURE: &[&str] = &[
     "preflight",
     "consensus",
 ];
-const IMPURE: &[&str] = &["tokio", "rustix", "socket2", "getrandom", "net", "store"];
+const IMPURE: &[&str] = &["tokio", "rustix", "socket2", "getrandom", "net", "store", "member"];
 /// What of the standard library would. Addresses and durations are values, and allowed.
 const IMPURE_WORDS: &[&str] = &[
     "std::fs",

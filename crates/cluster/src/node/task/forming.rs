@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use consensus::MemberId;
+use member::Member;
 use store::Store;
-use store::member::Member;
 
 use super::NodeTask;
 use crate::driver::DriverSetup;

@@ -20,9 +20,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-#[cfg(test)]
-use parking_lot::RwLockWriteGuard;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use self::handles::SimFile;
 use self::state::State;
@@ -77,14 +75,12 @@ impl SimDisk {
 
     /// Another disk that is as this one is now.
     #[must_use]
-    #[cfg(test)]
-    pub(crate) fn fork(&self) -> SimDisk {
+    pub fn fork(&self) -> SimDisk {
         SimDisk { state: Arc::new(Mutex::new(self.state.lock().clone())), hanging: Arc::default() }
     }
 
     /// Until this is dropped no file is synced: a caller that syncs waits.
-    #[cfg(test)]
-    pub(crate) fn hang(&self) -> RwLockWriteGuard<'_, ()> {
+    pub fn hang(&self) -> RwLockWriteGuard<'_, ()> {
         self.hanging.write()
     }
 

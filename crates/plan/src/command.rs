@@ -2,10 +2,10 @@
 //!
 //! Exit status: 0 done; 1 failed, or this does not fit the machine; 2 bad usage.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use command_line::{Mistake, Opt, Reader, Style, Word, list};
 use perf::results::Results;
 
 use crate::arithmetic::plan;
@@ -23,17 +23,49 @@ usage: warren plan [FILE] [OPTION…]
 Calculates the network, disk, memory and processors that a workload needs, and shows the arithmetic of every line.
 FILE describes the workload in TOML, with options by their names and _ for -, such as `rate = 20000`.
 
-  --from FILE       take the workload from results of warren perf (--json)
-  --run LABEL       select one of several runs
-  --url URL         take it from a running broker: its HTTP API, http://user:password@host:15672, or unix:PATH
-  --here            examine this machine, and report for each line whether it fits; measures the disk for some seconds
-  --data-dir DIR    where the broker's data will be, for --here
-  --json            one JSON object instead of text
-  --set KEY=VALUE   the same as --KEY VALUE
-
-The workload and the machines:
-
 ";
+
+/// What an option does.
+#[derive(Clone, Copy)]
+enum Meaning {
+    From,
+    Run,
+    Url,
+    Here,
+    DataDir,
+    Json,
+    Set,
+    Help,
+    Setting(&'static Setting),
+}
+
+/// Options that are no settings.
+const OPTIONS: &[Opt<Meaning>] = &[
+    Opt::valued("from", "FILE", Meaning::From, "take the workload from results of warren perf (--json)"),
+    Opt::valued("run", "LABEL", Meaning::Run, "select one of several runs"),
+    Opt::valued(
+        "url",
+        "URL",
+        Meaning::Url,
+        "take it from a running broker: its HTTP API, http://user:password@host:15672, or unix:PATH",
+    ),
+    Opt::flag(
+        "here",
+        Meaning::Here,
+        "examine this machine, and report for each line whether it fits; measures the disk for some seconds",
+    ),
+    Opt::valued("data-dir", "DIR", Meaning::DataDir, "where the broker's data will be, for --here"),
+    Opt::flag("json", Meaning::Json, "one JSON object instead of text"),
+    Opt::valued("set", "KEY=VALUE", Meaning::Set, "the same as --KEY VALUE"),
+    Opt::flag("help", Meaning::Help, "print this").also(&["h", "?"]),
+];
+
+/// Every setting as an option.
+fn settings() -> impl Iterator<Item = Opt<Meaning>> {
+    SETTINGS.iter().map(|setting| {
+        Opt::valued(setting.name, "", Meaning::Setting(setting), setting.help).or(setting.default.unwrap_or_default())
+    })
+}
 
 /// How a command ended that did not do what it was to.
 #[derive(Debug)]
@@ -122,49 +154,19 @@ fn from_results(path: &Path, label: Option<&str>) -> Result<Description, Failure
     perf_results::describe(&results, label, &path.display().to_string()).map_err(Failure::failed)
 }
 
-/// Words that are no settings and take a value.
-const WITH_VALUE: [&str; 5] = ["from", "run", "url", "data-dir", "set"];
-/// Words that stand for themselves.
-const ALONE: [&str; 3] = ["here", "json", "help"];
-
 fn parse(words: &[String]) -> Result<Words, Failure> {
+    let options: Vec<_> = OPTIONS.iter().copied().chain(settings()).collect();
     let mut parsed = Words::default();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        if matches!(word.as_str(), "-h" | "-?") {
-            parsed.wants_help = true;
-            continue;
-        }
-        let Some(option) = word.strip_prefix("--") else {
-            take_file(&mut parsed, word)?;
-            continue;
-        };
-        let (name, value) = match option.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (option, None),
-        };
-        if ALONE.contains(&name) {
-            take_alone(&mut parsed, name, value.is_some())?;
-            continue;
-        }
-        let setting = find(name).filter(|setting| setting.name == name);
-        if setting.is_none() && !WITH_VALUE.contains(&name) {
-            return Err(unknown("option", &format!("--{name}"), "--"));
-        }
-        let no_value = || Failure::usage(format!("option '--{name}' needs a value"));
-        let value = value.or_else(|| words.next().cloned()).ok_or_else(no_value)?;
-        match setting {
-            Some(setting) => set(&mut parsed.description, setting, &value)?,
-            None => take(&mut parsed, name, value)?,
+    for word in Reader::new(&options, Style::Gnu, words) {
+        match word.map_err(misread)? {
+            Word::Bare(word, _) => take_file(&mut parsed, word)?,
+            Word::Option(said) => take(&mut parsed, said.option.means, said.value())?,
         }
     }
     check(&parsed).map(|()| parsed)
 }
 
 fn take_file(parsed: &mut Words, word: &str) -> Result<(), Failure> {
-    if word.starts_with('-') {
-        return Err(unknown("option", word, "--"));
-    }
     match parsed.file.replace(word.into()) {
         None => Ok(()),
         Some(first) => {
@@ -173,29 +175,21 @@ fn take_file(parsed: &mut Words, word: &str) -> Result<(), Failure> {
     }
 }
 
-fn take_alone(parsed: &mut Words, name: &str, has_value: bool) -> Result<(), Failure> {
-    if has_value {
-        return Err(Failure::usage(format!("option '--{name}' takes no value")));
-    }
-    match name {
-        "here" => parsed.is_here = true,
-        "json" => parsed.is_json = true,
-        _ => parsed.wants_help = true,
-    }
-    Ok(())
-}
-
-fn take(parsed: &mut Words, name: &str, value: String) -> Result<(), Failure> {
-    match name {
-        "from" => parsed.from = Some(value.into()),
-        "run" => parsed.run = Some(value),
-        "url" => parsed.url = Some(value),
-        "data-dir" => parsed.data_dir = Some(value.into()),
-        _ => {
+fn take(parsed: &mut Words, meaning: Meaning, value: &str) -> Result<(), Failure> {
+    match meaning {
+        Meaning::From => parsed.from = Some(value.into()),
+        Meaning::Run => parsed.run = Some(value.to_owned()),
+        Meaning::Url => parsed.url = Some(value.to_owned()),
+        Meaning::Here => parsed.is_here = true,
+        Meaning::DataDir => parsed.data_dir = Some(value.into()),
+        Meaning::Json => parsed.is_json = true,
+        Meaning::Help => parsed.wants_help = true,
+        Meaning::Setting(setting) => set(&mut parsed.description, setting, value)?,
+        Meaning::Set => {
             let (key, value) = value
                 .split_once('=')
                 .ok_or_else(|| Failure::usage(format!("--set requires KEY=VALUE, and '{value}' has no '='")))?;
-            let setting = find(key.trim()).ok_or_else(|| unknown("key", key.trim(), ""))?;
+            let setting = find(key.trim()).ok_or_else(|| unknown_key(key.trim()))?;
             set(&mut parsed.description, setting, value)?;
         }
     }
@@ -219,21 +213,26 @@ fn check(words: &Words) -> Result<(), Failure> {
     Err(Failure::usage(sentence))
 }
 
-fn unknown(what: &str, word: &str, dashes: &str) -> Failure {
-    let settings = SETTINGS.iter().map(|setting| setting.name);
-    let known = settings.chain(WITH_VALUE).chain(ALONE).map(|name| format!("{dashes}{name}"));
-    let hint = human::closest(word, known)
-        .map_or("see warren plan --help".to_owned(), |near| format!("did you mean '{near}'?"));
-    Failure::usage(format!("unknown {what} '{word}'; {hint}"))
+fn misread(mistake: Mistake) -> Failure {
+    match &mistake {
+        Mistake::Unknown { closest, .. } => unknown(&mistake.to_string(), closest.as_deref()),
+        _ => Failure::usage(mistake.to_string()),
+    }
+}
+
+fn unknown_key(key: &str) -> Failure {
+    unknown(&format!("unknown key '{key}'"), human::closest(key, SETTINGS.iter().map(|setting| setting.name)))
+}
+
+fn unknown(sentence: &str, closest: Option<&str>) -> Failure {
+    let hint = closest.map_or("see warren plan --help".to_owned(), |near| format!("did you mean '{near}'?"));
+    Failure::usage(format!("{sentence}; {hint}"))
 }
 
 fn help() -> String {
-    let mut text = INTRODUCTION.to_owned();
-    for Setting { name, default, help, .. } in SETTINGS {
-        let default = default.map_or(String::new(), |default| format!(" (default: {default})"));
-        let _ = writeln!(text, "  --{name:<16} {help}{default}");
-    }
-    text
+    let settings: Vec<_> = settings().collect();
+    let [own, settings] = [OPTIONS, &settings].map(|options| list(options, usize::MAX));
+    format!("{INTRODUCTION}{own}\nThe workload and the machines:\n\n{settings}")
 }
 
 /// Writes to standard output. A reader that has stopped to read, as `head` does, has read enough.
@@ -303,7 +302,7 @@ mod tests {
     #[test]
     fn help_has_every_option() {
         let help = help();
-        for name in SETTINGS.iter().map(|setting| setting.name).chain(WITH_VALUE).chain(["here", "json"]) {
+        for name in OPTIONS.iter().map(|option| option.long).chain(SETTINGS.iter().map(|setting| setting.name)) {
             assert!(help.contains(&format!("  --{name} ")), "{name}");
         }
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 const CRATES: &[&str] = &[
     "amqp",
     "human",
+    "command_line",
     "model",
     "definitions",
     "routing",
@@ -55,6 +56,7 @@ const CRATES: &[&str] = &[
 const PURE: &[&str] = &[
     "amqp",
     "human",
+    "command_line",
     "model",
     "definitions",
     "routing",

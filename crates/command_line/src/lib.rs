@@ -22,4 +22,4 @@ mod tests;
 
 pub use help::{list, rows};
 pub use opt::{Opt, Takes};
-pub use reader::{Mistake, Reader, Said, Style, Word, read};
+pub use reader::{Mistake, Reader, Said, Style, Word, is_option, read};

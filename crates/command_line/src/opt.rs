@@ -97,10 +97,10 @@ impl<M> Opt<M> {
         !matches!(self.takes, Takes::Nothing | Takes::Truth)
     }
 
-    /// Its names in help, with what follows.
+    /// Its names as a list in help has them, with what follows.
     #[must_use]
     pub fn names(&self) -> String {
-        let dashed = if self.short.is_empty() { "    ".to_owned() } else { format!("-{}, ", self.short) };
+        let dashed = if self.short.is_empty() { "      ".to_owned() } else { format!("  -{}, ", self.short) };
         format!("{dashed}{}", self.usage())
     }
 

@@ -266,8 +266,9 @@ impl<'o, 'w, M> Reader<'o, 'w, M> {
     }
 }
 
-/// A dash alone is no option: it may be a file.
-fn is_option(word: &str) -> bool {
+/// Whether a word is an option, as far as that can be seen. A dash alone is none: it may be a file.
+#[must_use]
+pub fn is_option(word: &str) -> bool {
     word.starts_with('-') && word != "-"
 }
 

@@ -35,8 +35,10 @@ pub enum Origin {
     Environment(&'static str),
     /// `--set`.
     Set,
-    /// Another option of the command line, or what its arguments are called.
+    /// Another option of the command line, by its long name.
     Option(&'static str),
+    /// Its arguments.
+    Arguments,
 }
 
 impl ConfigError {
@@ -55,7 +57,8 @@ impl fmt::Display for Origin {
             Origin::File { name, line } => write!(f, "{name}:{line}"),
             Origin::Environment(variable) => f.write_str(variable),
             Origin::Set => f.write_str("--set"),
-            Origin::Option(name) => f.write_str(name),
+            Origin::Option(name) => write!(f, "--{name}"),
+            Origin::Arguments => f.write_str("the command line"),
         }
     }
 }

@@ -92,7 +92,7 @@ pub(super) fn check(values: &mut Values) -> Vec<Warning> {
     if names.is_empty() && !values.is_refused_below("proxy.upstreams.") {
         let text =
             "no upstream is named: write its URL, such as amqp://localhost:5672, or set 'proxy.upstreams.NAME.url'";
-        problems.push((Origin::Option("the command line"), text.to_owned()));
+        problems.push((Origin::Arguments, text.to_owned()));
     }
     for name in &names {
         let given = UpstreamSettings { values, name };

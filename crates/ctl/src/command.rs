@@ -1,5 +1,8 @@
 //! What a command is: an entry in the table of all of them.
 
+pub(crate) use command_line::Opt;
+use command_line::Takes;
+
 use crate::invocation::Invocation;
 use crate::step::StepResult;
 
@@ -112,8 +115,8 @@ pub(crate) enum Need {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
     pub(crate) name: &'static str,
-    /// Its short option's letter, in Admin's grammar.
-    pub(crate) short: Option<char>,
+    /// Its short option's letter, in Admin's grammar; empty if it has none.
+    pub(crate) short: &'static str,
     pub(crate) aliases: &'static [&'static str],
     pub(crate) need: Need,
     /// Whether it may be said without its name in Admin's grammar, too.
@@ -121,8 +124,8 @@ pub(crate) struct Argument {
 }
 
 impl Argument {
-    pub(crate) const fn short(self, short: char) -> Self {
-        Argument { short: Some(short), ..self }
+    pub(crate) const fn short(self, short: &'static str) -> Self {
+        Argument { short, ..self }
     }
 
     pub(crate) const fn bare(self) -> Self {
@@ -150,43 +153,20 @@ pub(crate) const fn repeated(name: &'static str) -> Argument {
 }
 
 const fn argument(name: &'static str, need: Need) -> Argument {
-    Argument { name, short: None, aliases: &[], need, is_bare: false }
-}
-
-/// An option: `--long`, `-s`, with a value or without.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opt {
-    pub(crate) long: &'static str,
-    pub(crate) short: Option<char>,
-    pub(crate) aliases: &'static [&'static str],
-    /// What its value is called; a flag has none.
-    pub(crate) value: Option<&'static str>,
-    /// Whether it is a flag that says something other than its absence with `=false`.
-    pub(crate) is_truth: bool,
-    pub(crate) about: &'static str,
-}
-
-impl Opt {
-    pub(crate) const fn short(self, short: char) -> Self {
-        Opt { short: Some(short), ..self }
-    }
-
-    pub(crate) const fn also(self, aliases: &'static [&'static str]) -> Self {
-        Opt { aliases, ..self }
-    }
+    Argument { name, short: "", aliases: &[], need, is_bare: false }
 }
 
 /// An option with a value.
 pub(crate) const fn option(long: &'static str, value: &'static str, about: &'static str) -> Opt {
-    Opt { long, short: None, aliases: &[], value: Some(value), is_truth: false, about }
+    Opt::valued(long, value, (), about)
 }
 
 /// An option without one.
 pub(crate) const fn flag(long: &'static str, about: &'static str) -> Opt {
-    Opt { long, short: None, aliases: &[], value: None, is_truth: false, about }
+    Opt::flag(long, (), about)
 }
 
 /// An option without one that can be denied: `--dead`, `--dead=false`.
 pub(crate) const fn truth(long: &'static str, about: &'static str) -> Opt {
-    Opt { is_truth: true, ..flag(long, about) }
+    Opt { takes: Takes::Truth, ..flag(long, about) }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::command::{Command, Grammar};
-use crate::options::{ADMIN_OPTIONS, CTL_OPTIONS};
+use crate::options::{self, ADMIN_OPTIONS, CTL_OPTIONS};
 use crate::words;
 
 /// The commands of the program that this one is a part of: the first word, which shells complete, too.
@@ -45,11 +45,7 @@ fn words_by_place() -> (Vec<&'static str>, BTreeMap<&'static str, Vec<&'static s
 }
 
 fn long_options(grammar: Grammar, command: &Command) -> Vec<String> {
-    let shared = match grammar {
-        Grammar::Ctl => CTL_OPTIONS,
-        Grammar::Admin => ADMIN_OPTIONS,
-    };
-    let own = command.options.iter().chain(shared).map(|option| option.long);
+    let own = command.options.iter().chain(options::of(grammar)).map(|option| option.long);
     let arguments = command.arguments.iter().map(|argument| argument.name).filter(|_| grammar == Grammar::Admin);
     let mut options: Vec<String> = arguments.chain(own).map(|name| format!("--{name}")).collect();
     options.sort();
@@ -78,11 +74,11 @@ fn candidates() -> String {
 
 /// The options that may stand before a command and whose value is the next word.
 fn valued_options() -> Vec<String> {
-    let valued = CTL_OPTIONS.iter().chain(ADMIN_OPTIONS).filter(|option| option.value.is_some());
+    let valued = CTL_OPTIONS.iter().chain(ADMIN_OPTIONS).filter(|option| option.takes_value());
     let mut options: Vec<String> = valued
         .flat_map(|option| {
             let long = std::iter::once(&option.long).chain(option.aliases).map(|name| format!("--{name}"));
-            long.chain(option.short.map(|short| format!("-{short}")))
+            long.chain((!option.short.is_empty()).then(|| format!("-{}", option.short)))
         })
         .collect();
     options.sort();

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::command::{Command, Family, Grammar, Need, Opt};
+use command_line::list;
+
+use crate::command::{Command, Family, Grammar, Need};
 use crate::commands::FAMILIES;
-use crate::options::{ADMIN_OPTIONS, CTL_OPTIONS};
+use crate::options;
 use crate::words;
 
 /// All commands by families.
@@ -52,27 +54,11 @@ pub(crate) fn of(grammar: Grammar, command: &Command) -> String {
     }
     if !command.options.is_empty() {
         out += "\nOptions:\n\n";
-        out += &options(command.options);
+        out += &list(command.options, usize::MAX);
     }
     out += "\nOptions of every command:\n\n";
-    out += &options(match grammar {
-        Grammar::Ctl => CTL_OPTIONS,
-        Grammar::Admin => ADMIN_OPTIONS,
-    });
+    out += &list(options::of(grammar), usize::MAX);
     out.trim_end().to_owned()
-}
-
-fn options(options: &[Opt]) -> String {
-    let name = |option: &Opt| {
-        let short = option.short.map_or("    ".to_owned(), |short| format!("-{short}, "));
-        match option.value {
-            Some(value) => format!("{short}--{} {value}", option.long),
-            None if option.is_truth => format!("{short}--{}[=false]", option.long),
-            None => format!("{short}--{}", option.long),
-        }
-    };
-    let width = options.iter().map(|option| name(option).len()).max().unwrap_or(0);
-    options.iter().map(|option| format!("  {:width$}  {}\n", name(option), option.about)).collect()
 }
 
 /// A command with what it takes.
@@ -93,11 +79,7 @@ pub(crate) fn synopsis(grammar: Grammar, command: &Command) -> String {
         };
     }
     for option in command.options {
-        let _ = match option.value {
-            Some(value) => write!(out, " [--{} {value}]", option.long),
-            None if option.is_truth => write!(out, " [--{}[=false]]", option.long),
-            None => write!(out, " [--{}]", option.long),
-        };
+        let _ = write!(out, " [{}]", option.usage());
     }
     out
 }

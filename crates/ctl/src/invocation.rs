@@ -98,7 +98,7 @@ impl Invocation {
             return;
         }
         for (name, option) in ADMIN_VARIABLES {
-            let is_flag = ADMIN_OPTIONS.iter().any(|known| known.long == *option && known.value.is_none());
+            let is_flag = ADMIN_OPTIONS.iter().any(|known| known.long == *option && !known.takes_value());
             if let Some(text) = variable(name).filter(|text| !(text.is_empty() || is_flag && text == "false")) {
                 self.shared.entry(option).or_insert_with(|| vec![text]);
             }

@@ -36,20 +36,20 @@ pub(crate) const COMMANDS: &[Command] = &[
             }
         })))
     })
-    .taking(&[required("node").short('N')])
+    .taking(&[required("node").short("N")])
     .with(&[CREATE]),
 ];
 
 const NODE: &[Argument] = &[
-    optional("node").short('N'),
-    optional("host").short('H').also(&["hostname"]),
-    optional("port").short('P'),
-    optional("base-uri").short('U'),
+    optional("node").short("N"),
+    optional("host").short("H").also(&["hostname"]),
+    optional("port").short("P"),
+    optional("base-uri").short("U"),
     optional("path-prefix"),
-    optional("username").short('u'),
-    optional("password").short('p'),
-    optional("scheme").short('s'),
-    optional("vhost").short('V'),
+    optional("username").short("u"),
+    optional("password").short("p"),
+    optional("scheme").short("s"),
+    optional("vhost").short("V"),
     optional("tls-ca-cert-file"),
     optional("tls-cert-file"),
     optional("tls-key-file"),

@@ -80,7 +80,7 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
         close_of_user(input.text("username"), input.optional("reason").unwrap_or(BY_HAND))
     })
     .also(&["connections close_of_user"])
-    .taking(&[required("username").short('u'), optional("reason")])
+    .taking(&[required("username").short("u"), optional("reason")])
     .with(IDEMPOTENTLY),
 ];
 

@@ -106,7 +106,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         show(input, path(&["connections", "username", input.text("username")]), &["name", "user", "channels"])
     })
     .also(&["users connections", "connections list_of_user"])
-    .taking(&[required("username").short('u'), COLUMN]),
+    .taking(&[required("username").short("u"), COLUMN]),
     listed!(
         "list feature_flags",
         &["feature_flags list"],

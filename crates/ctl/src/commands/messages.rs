@@ -25,10 +25,10 @@ pub(crate) const COMMANDS: &[Command] = &[
         publish_payload(input, Some("test"))
     })
     .taking(&[
-        optional("exchange").short('e'),
-        optional("routing-key").short('k'),
-        optional("payload").short('m'),
-        optional("properties").short('p'),
+        optional("exchange").short("e"),
+        optional("routing-key").short("k"),
+        optional("payload").short("m"),
+        optional("properties").short("p"),
         optional("payload-encoding"),
     ]),
     Command::new("get", "gets messages from a queue, and returns them to it unless ackmode is set", |input| {
@@ -44,9 +44,9 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 const GET: &[Argument] = &[
-    required("queue").short('q'),
-    optional("count").short('c'),
-    optional("ackmode").short('a').also(&["ack-mode"]),
+    required("queue").short("q"),
+    optional("count").short("c"),
+    optional("ackmode").short("a").also(&["ack-mode"]),
     optional("payload-file"),
     optional("encoding"),
 ];

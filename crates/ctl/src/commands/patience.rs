@@ -63,7 +63,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Will wait for a quorum + 1 of nodes to be online for all quorum queues and streams ..."),
 ];
 
-const PID: Opt = option("pid", "PID", "the process, instead of a file that names it").short('P');
+const PID: Opt = option("pid", "PID", "the process, instead of a file that names it").short("P");
 
 /// How long a node may take to start, if nothing else is said. As rabbitmqctl.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(300);

@@ -16,9 +16,9 @@ pub(crate) const CTL_COMMANDS: &[Command] = &[
     Command::new("plugins list", "lists RabbitMQ's plugins: which are built in, and which are not", list)
         .taking(&[optional("pattern")])
         .with(&[
-            flag("enabled", "only those that are built in").short('E'),
-            flag("implicitly-enabled", "the same").short('e'),
-            flag("minimal", "only names").short('m'),
+            flag("enabled", "only those that are built in").short("E"),
+            flag("implicitly-enabled", "the same").short("e"),
+            flag("minimal", "only names").short("m"),
         ])
         .saying_if("minimal", "")
         .saying("Listing plugins with pattern \"{pattern|.*}\" ..."),
@@ -133,7 +133,7 @@ pub(crate) const COMMANDS: &[Command] = &[
             shown(&[reply.unless(404, missing)?.value()?])
         })
     })
-    .taking(&[required("node").short('N')]),
+    .taking(&[required("node").short("N")]),
 ];
 
 fn shown(nodes: &[Value]) -> StepResult {

@@ -22,8 +22,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("delete_queue", "deletes a queue", delete_queue)
         .taking(&[required("queue")])
         .with(&[
-            flag("if-empty", "only if the queue has no messages").short('e'),
-            flag("if-unused", "only if it has no consumers").short('u'),
+            flag("if-empty", "only if the queue has no messages").short("e"),
+            flag("if-unused", "only if it has no consumers").short("u"),
             flag("force", "accepted: nothing protects a queue from this user but permissions"),
         ])
         .long()

@@ -3,11 +3,13 @@
 //! The first word that is no option, or the first two, say which command; the command says in whose grammar the others
 //! are read. So options are accepted before the command and after it, as rabbitmqctl and rabbitmqadmin do.
 
-use crate::command::{Argument, Command, Grammar, Need, Opt};
+use command_line::{Mistake, Opt, Reader, Style, Word, is_option};
+
+use crate::command::{Argument, Command, Grammar, Need};
 use crate::commands::FAMILIES;
 use crate::failure::Failure;
 use crate::invocation::{Invocation, Values};
-use crate::options::{ADMIN_OPTIONS, CTL_OPTIONS};
+use crate::options::{self, ADMIN_OPTIONS, CTL_OPTIONS};
 
 /// What was said.
 #[derive(Debug)]
@@ -34,21 +36,17 @@ pub(crate) fn parse(words: &[String]) -> Result<ParsedWords, Failure> {
     if let Some(asked) = help_in_a_group(words, &position) {
         return parse(&asked);
     }
-    let options = match position.grammar {
-        Grammar::Ctl => CTL_OPTIONS,
-        Grammar::Admin => ADMIN_OPTIONS,
-    };
     let mut reader = WordReader {
-        words,
         command: position.command,
         grammar: position.grammar,
-        options,
         own: Values::new(),
         shared: Values::new(),
         bare: Vec::new(),
     };
-    reader.read(&words[..position.at], false)?;
-    reader.read(&words[position.at + position.len..], true)?;
+    let shared: Vec<_> = options::of(position.grammar).iter().map(|option| option.meaning(Owner::Every)).collect();
+    reader.read(&words[..position.at], &shared)?;
+    let options: Vec<_> = reader.own_options(words).into_iter().chain(shared).collect();
+    reader.read(&words[position.at + position.len..], &options)?;
     let wants_help = reader.shared.contains_key("help");
     if !wants_help {
         reader.position()?;
@@ -78,30 +76,14 @@ struct CommandPosition {
     len: usize,
 }
 
-/// Where the command's first word is: behind the options before it.
+/// Where the command's first word is: behind the options before it. Both grammars agree on which of them have values.
 fn command_at(words: &[String]) -> usize {
-    let mut at = 0;
-    while let Some(word) = words.get(at) {
-        if !is_option(word) {
-            break;
-        }
-        // Both grammars agree on which options have values.
-        let options = || CTL_OPTIONS.iter().chain(ADMIN_OPTIONS);
-        at += match split_option(word) {
-            (OptionName::Long(name), None)
-                if options().any(|option| is_long(option, &name) && option.value.is_some()) =>
-            {
-                2
-            }
-            (OptionName::Short(letter), None)
-                if options().any(|option| option.short == Some(letter) && option.value.is_some()) =>
-            {
-                2
-            }
-            _ => 1,
-        };
-    }
-    at
+    let options: Vec<Opt> = CTL_OPTIONS.iter().chain(ADMIN_OPTIONS).copied().collect();
+    let bare = Reader::new(&options, Style::Gnu, words).find_map(|word| match word {
+        Ok(Word::Bare(_, at)) => Some(at),
+        _ => None,
+    });
+    bare.unwrap_or(words.len())
 }
 
 fn find_command(words: &[String]) -> Result<CommandPosition, Failure> {
@@ -162,117 +144,64 @@ fn unknown_command(first: &str, second: Option<&String>) -> Failure {
     })
 }
 
+/// Whose an option is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// The command's own.
+    Command,
+    /// That of every command.
+    Every,
+}
+
 /// Words being sorted into options and arguments.
-struct WordReader<'a> {
-    /// All of them, those before the command too.
-    words: &'a [String],
+struct WordReader {
     command: &'static Command,
     grammar: Grammar,
-    options: &'static [Opt],
     own: Values,
     shared: Values,
     bare: Vec<String>,
 }
 
-impl WordReader<'_> {
-    /// Reads words; those before the command can only be options of all commands.
-    fn read(&mut self, words: &[String], is_after_command: bool) -> Result<(), Failure> {
-        let mut words = words.iter();
-        let mut are_options_over = false;
-        while let Some(word) = words.next() {
-            if are_options_over || !is_option(word) {
-                self.bare.push(word.clone());
-                continue;
+impl WordReader {
+    /// The options that this command has beside those of every command: in Admin's grammar its arguments, too.
+    fn own_options(&self, words: &[String]) -> Vec<Opt<Owner>> {
+        let arguments = self.command.arguments.iter().filter(|_| self.grammar == Grammar::Admin).map(|argument| {
+            // `--username` is a user that the command is about, unless that one has been said as `user`.
+            let aliases = if is_said_by_its_name(words, argument) { &[] } else { argument.aliases };
+            Opt::valued(argument.name, "", Owner::Command, "").short(argument.short).also(aliases)
+        });
+        self.command.options.iter().map(|option| option.meaning(Owner::Command)).chain(arguments).collect()
+    }
+
+    fn read(&mut self, words: &[String], options: &[Opt<Owner>]) -> Result<(), Failure> {
+        for word in Reader::new(options, Style::Gnu, words) {
+            match word {
+                Ok(Word::Bare(word, _)) => self.bare.push(word.to_owned()),
+                Ok(Word::Option(said)) => self.put(said.option.means, said.option.long, said.value()),
+                Err(Mistake::Unknown { .. }) if self.command.takes_anything => {}
+                Err(mistake) => return Err(self.misread(&mistake)),
             }
-            if word == "--" {
-                are_options_over = true;
-                continue;
-            }
-            let (name, mut value) = split_option(word);
-            let Some(known) = self.known(&name, is_after_command) else {
-                if self.command.takes_anything {
-                    continue;
-                }
-                return Err(self.unknown(word, &name));
-            };
-            let has_value = known.has_value;
-            // `-pvhost` has its value with it; `-qs` is two flags.
-            if let (OptionName::Short(_), false, Some(others)) = (&name, has_value, &value) {
-                let others: Vec<String> = others.chars().map(|letter| format!("-{letter}")).collect();
-                self.put(&known, String::new());
-                self.read(&others, is_after_command)?;
-                continue;
-            }
-            if has_value && value.is_none() {
-                value = Some(
-                    words.next().ok_or_else(|| Failure::usage(format!("the option {word} needs a value")))?.clone(),
-                );
-            }
-            let value = match (has_value, value) {
-                (false, None) if known.is_truth => "true".to_owned(),
-                (false, None) => String::new(),
-                // A flag of rabbitmqctl may be said with its truth.
-                (false, Some(value)) if known.is_truth && ["true", "false"].contains(&&*value) => value,
-                (false, Some(value)) if value == "true" => String::new(),
-                (false, Some(value)) if value == "false" => continue,
-                (false, Some(_)) => return Err(Failure::usage(format!("the option {word} takes no value"))),
-                (true, value) => value.unwrap_or_default(),
-            };
-            self.put(&known, value);
         }
         Ok(())
     }
 
-    fn put(&mut self, known: &OptionSpec, value: String) {
-        let values = if known.is_own { &mut self.own } else { &mut self.shared };
-        values.entry(known.key).or_default().push(value);
+    fn put(&mut self, owner: Owner, name: &'static str, value: &str) {
+        let values = if owner == Owner::Command { &mut self.own } else { &mut self.shared };
+        values.entry(name).or_default().push(value.to_owned());
     }
 
-    fn known(&self, name: &OptionName, is_after_command: bool) -> Option<OptionSpec> {
-        let fits = |option: &&Opt| match name {
-            OptionName::Long(long) => is_long(option, long),
-            OptionName::Short(letter) => option.short == Some(*letter),
-        };
-        let own = self.command.options.iter().filter(|_| is_after_command).find(fits);
-        if let Some(option) = own {
-            return Some(OptionSpec::of(option, true));
-        }
-        if self.grammar == Grammar::Admin && is_after_command {
-            let fits = |argument: &&Argument| match name {
-                OptionName::Long(long) => is_argument(argument, long),
-                OptionName::Short(letter) => argument.short == Some(*letter),
-            };
-            let own = self.command.arguments.iter().find(fits);
-            // `--username` is a user that the command is about, unless that one has been said as `user`.
-            let is_alias = |argument: &Argument| matches!(name, OptionName::Long(long) if argument.name != long);
-            if let Some(argument) = own.filter(|own| !(is_alias(own) && self.is_said_by_its_name(own))) {
-                return Some(OptionSpec::valued(argument.name, true));
+    fn misread(&self, mistake: &Mistake) -> Failure {
+        let command = self.command.name;
+        Failure::usage(match mistake {
+            Mistake::Unknown { word, closest: Some(near) } => {
+                format!("{command} has no option {word}, did you mean {near}?")
             }
-        }
-        // As rabbitmqadmin has it.
-        let is_help = |option: &&Opt| option.long == "help" && matches!(name, OptionName::Short('h'));
-        let option = self.options.iter().find(fits).or_else(|| self.options.iter().find(is_help))?;
-        Some(OptionSpec::of(option, false))
-    }
-
-    fn is_said_by_its_name(&self, argument: &Argument) -> bool {
-        self.words.iter().any(|word| {
-            let rest = word.strip_prefix("--").unwrap_or(word).strip_prefix(argument.name);
-            rest.is_some_and(|rest| rest.starts_with('=') || rest.is_empty() && word.starts_with("--"))
-        })
-    }
-
-    fn unknown(&self, word: &str, name: &OptionName) -> Failure {
-        let known = self.command.options.iter().chain(self.options).map(|option| option.long);
-        let arguments = self.command.arguments.iter().map(|argument| argument.name);
-        let known = known.chain(arguments.filter(|_| self.grammar == Grammar::Admin));
-        let near = match name {
-            OptionName::Long(long) => human::closest(long, known),
-            OptionName::Short(_) => None,
-        };
-        Failure::usage(match near {
-            Some(near) => format!("{} has no option {word}, did you mean --{near}?", self.command.name),
-            None => format!("{} has no option {word}, see warren ctl help {}", self.command.name, self.command.name),
+            Mistake::Unknown { word, closest: None } => {
+                format!("{command} has no option {word}, see warren ctl help {command}")
+            }
+            Mistake::ValueMissing { word, .. } => format!("the option {word} needs a value"),
+            Mistake::ValueUnexpected { word, .. } => format!("the option {word} takes no value"),
+            Mistake::Ambiguous { .. } => mistake.to_string(),
         })
     }
 
@@ -328,30 +257,32 @@ impl WordReader<'_> {
 
     fn place_by_name(&mut self, bare: Vec<String>) -> Result<(), Failure> {
         for word in bare {
-            let (known, value) = match self.named(&word) {
-                Some(named) => named,
-                None => (self.unnamed_argument().ok_or_else(|| self.unnamed(&word))?, word),
-            };
-            self.put(&known, value);
+            match self.named(&word) {
+                Some((owner, name, value)) => self.put(owner, name, value),
+                None => {
+                    let name = self.unnamed_argument().ok_or_else(|| self.unnamed(&word))?;
+                    self.put(Owner::Command, name, &word);
+                }
+            }
         }
         Ok(())
     }
 
     /// `name=value`, with the name of an argument, or of an option that every command takes: `vhost` is either.
-    fn named(&self, word: &str) -> Option<(OptionSpec, String)> {
+    fn named<'w>(&self, word: &'w str) -> Option<(Owner, &'static str, &'w str)> {
         let (name, value) = word.split_once('=')?;
         let name = name.replace('_', "-");
-        let own =
-            self.command.arguments.iter().find(|argument| is_argument(argument, &name)).map(|argument| argument.name);
-        let shared = || self.options.iter().find(|option| option.long == name).map(|option| option.long);
-        let known = OptionSpec::valued(own.or_else(shared)?, own.is_some());
-        Some((known, value.to_owned()))
+        let is_named = |argument: &&Argument| argument.name == name || argument.aliases.contains(&&*name);
+        if let Some(own) = self.command.arguments.iter().find(is_named) {
+            return Some((Owner::Command, own.name, value));
+        }
+        let shared = options::of(self.grammar).iter().find(|option| option.long == name)?;
+        Some((Owner::Every, shared.long, value))
     }
 
     /// Columns, and files, are said without a name.
-    fn unnamed_argument(&self) -> Option<OptionSpec> {
-        let argument = self.command.arguments.iter().find(|argument| argument.is_bare)?;
-        Some(OptionSpec::valued(argument.name, true))
+    fn unnamed_argument(&self) -> Option<&'static str> {
+        self.command.arguments.iter().find(|argument| argument.is_bare).map(|argument| argument.name)
     }
 
     fn unnamed(&self, word: &str) -> Failure {
@@ -368,59 +299,12 @@ impl WordReader<'_> {
     }
 }
 
-/// An option that there is.
-struct OptionSpec {
-    key: &'static str,
-    has_value: bool,
-    /// A flag that may be denied.
-    is_truth: bool,
-    /// The command's own, and not that of all commands.
-    is_own: bool,
-}
-
-impl OptionSpec {
-    fn of(option: &Opt, is_own: bool) -> Self {
-        OptionSpec { key: option.long, has_value: option.value.is_some(), is_truth: option.is_truth, is_own }
-    }
-
-    fn valued(key: &'static str, is_own: bool) -> Self {
-        OptionSpec { key, has_value: true, is_truth: false, is_own }
-    }
-}
-
-enum OptionName {
-    Long(String),
-    Short(char),
-}
-
-/// A dash alone is a file.
-fn is_option(word: &str) -> bool {
-    word.starts_with('-') && word != "-"
-}
-
-/// An option's name, and its value if that is in the same word.
-fn split_option(word: &str) -> (OptionName, Option<String>) {
-    match word.strip_prefix("--") {
-        Some(long) => match long.split_once('=') {
-            Some((name, value)) => (OptionName::Long(name.replace('_', "-")), Some(value.to_owned())),
-            None => (OptionName::Long(long.replace('_', "-")), None),
-        },
-        None => {
-            let mut letters = word[1..].chars();
-            let letter = letters.next().unwrap_or_default();
-            let rest = letters.as_str();
-            let rest = rest.strip_prefix('=').unwrap_or(rest);
-            (OptionName::Short(letter), (!rest.is_empty()).then(|| rest.to_owned()))
-        }
-    }
-}
-
-fn is_argument(argument: &Argument, name: &str) -> bool {
-    argument.name == name || argument.aliases.contains(&name)
-}
-
-fn is_long(option: &Opt, name: &str) -> bool {
-    option.long == name || option.aliases.contains(&name)
+/// Whether an argument is among the words as `name=` or `--name`.
+fn is_said_by_its_name(words: &[String], argument: &Argument) -> bool {
+    words.iter().any(|word| {
+        let rest = word.strip_prefix("--").unwrap_or(word).strip_prefix(argument.name);
+        rest.is_some_and(|rest| rest.starts_with('=') || rest.is_empty() && word.starts_with("--"))
+    })
 }
 
 #[cfg(test)]

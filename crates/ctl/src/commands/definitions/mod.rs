@@ -69,7 +69,7 @@ const FILE: &[Argument] = &[optional("file").bare()];
 const IMPORT: &[Opt] = &[flag("stdin", "from standard input"), SKIP_UNSUPPORTED];
 const EXPORT: &[Opt] = &[
     flag("stdout", "to standard output"),
-    option("transformations", "NAMES", "changes to make first, separated by commas").short('t'),
+    option("transformations", "NAMES", "changes to make first, separated by commas").short("t"),
 ];
 
 const SKIP_UNSUPPORTED: Opt = flag("skip-unsupported", "skip and list entries that the server does not support");

@@ -18,7 +18,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("shovels list", "lists a virtual host's shovels", |input| all(path(&["shovels", input.vhost()]))),
     Command::new("shovels declare_amqp091", "declares a shovel between AMQP 0-9-1 queues and exchanges", shovel)
         .taking(&[
-            required("name").short('n'),
+            required("name").short("n"),
             required("source-uri"),
             required("destination-uri"),
             optional("source-queue"),
@@ -36,7 +36,7 @@ pub(crate) const COMMANDS: &[Command] = &[
             flag("predeclared-destination", "nor the destination"),
         ]),
     Command::new("shovels declare_amqp10", "declares a shovel between AMQP 1.0 addresses", shovel_10).taking(&[
-        required("name").short('n'),
+        required("name").short("n"),
         required("source-uri"),
         required("destination-uri"),
         required("source-address"),

@@ -114,7 +114,7 @@ pub(crate) const ADMIN_COMMANDS: &[Command] =
     &[Command::new("auth_attempts stats", "shows counts of a node's login attempts", |input| {
         auth_attempts(input, input.optional("node"))
     })
-    .taking(&[optional("node").short('N')])
+    .taking(&[optional("node").short("N")])
     .with(ATTEMPTS_OPTIONS)];
 
 const ATTEMPTS_OPTIONS: &[Opt] = &[flag("by-source", "for each user and address")];

@@ -2,23 +2,36 @@
 
 use std::net::SocketAddr;
 
+use command_line::Opt;
 use terminal::Interrupt;
 use tokio::net::{TcpListener, lookup_host};
 
-use super::{Failure, RunRequest, complain, print, read};
+use super::{Failure, OwnWords, RunRequest, complain, print, read, wants_help};
 use crate::agents::{Agent, DEFAULT_PORT, Job, Order, Surroundings};
 use crate::engine::{Ahead, StampUnit};
 
-const USAGE: &str = "\
+#[derive(Clone, Copy)]
+enum Meaning {
+    Listen,
+    Token,
+}
+
+const WORDS: OwnWords<Meaning> = OwnWords { introduction: "\
 usage: warren perf agent [--listen HOST:PORT] [--token TEXT]
 
 Waits for a coordinator, which is any other command of warren perf with --agents, and generates the assigned part of the load.
 Files that the command names are sent to the agent, except certificates, which must exist on this machine, too.
 
-  --listen HOST:PORT  where to listen (default 127.0.0.1:5699)
-  --token TEXT        the token that coordinators must send with --agent-token; also the variable AGENT_TOKEN. Required for
-                      all addresses except this machine's own, because a coordinator can put load on any broker
-";
+", options: &[
+    Opt::valued("listen", "HOST:PORT", Meaning::Listen, "where to listen (default 127.0.0.1:5699)"),
+    Opt::valued(
+        "token",
+        "TEXT",
+        Meaning::Token,
+        "the token that coordinators must send with --agent-token; also the variable AGENT_TOKEN. Required for all addresses except this \
+         machine's own, because a coordinator can put load on any broker",
+    ),
+] };
 
 /// What the command says.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,8 +41,8 @@ struct Options {
 }
 
 pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
-    if words.iter().any(|word| word == "--help" || word == "-?") {
-        return print(USAGE);
+    if wants_help(words) {
+        return print(&WORDS.usage());
     }
     let options = parse(words, std::env::var("AGENT_TOKEN").ok())?;
     net::raise_open_files_limit();
@@ -75,18 +88,16 @@ async fn job(order: Order, ahead: &'static Ahead) -> Result<Job, String> {
 
 fn parse(words: &[String], variable: Option<String>) -> Result<Options, Failure> {
     let mut options = Options { listen: format!("127.0.0.1:{DEFAULT_PORT}"), token: variable.unwrap_or_default() };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
-        let place = match name {
-            "--listen" => &mut options.listen,
-            "--token" => &mut options.token,
-            _ => return Err(Failure::Usage(format!("unknown option '{word}'\n\n{USAGE}"))),
+    let (said, stray) = WORDS.read(words)?;
+    if let Some(word) = stray.first() {
+        return Err(WORDS.misused(&format!("unexpected argument '{word}'")));
+    }
+    for said in said {
+        let place = match said.option.means {
+            Meaning::Listen => &mut options.listen,
+            Meaning::Token => &mut options.token,
         };
-        *place = match value {
-            Some(value) => value.to_owned(),
-            None => words.next().ok_or_else(|| Failure::Usage(format!("option '{name}' needs a value")))?.clone(),
-        };
+        *place = said.value().to_owned();
     }
     Ok(options)
 }

@@ -2,40 +2,47 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Failure, complain, print};
+use command_line::Opt;
+
+use super::{Failure, OwnWords, complain, print, wants_help};
 use crate::report::compare::{compare, load};
 use crate::report::html::{self, Charts};
 
-const USAGE: &str = "\
+#[derive(Clone, Copy)]
+enum Meaning {
+    Html,
+    Markdown,
+}
+
+const WORDS: OwnWords<Meaning> = OwnWords {
+    introduction: "\
 usage: warren perf compare FILE FILE… [--html FILE] [--markdown]
 
 Compares results that were stored with --json. The first is the baseline.
 
-  --html FILE   write a page with all charts
-  --markdown    print a table in Markdown
-";
+",
+    options: &[
+        Opt::valued("html", "FILE", Meaning::Html, "write a page with all charts"),
+        Opt::flag("markdown", Meaning::Markdown, "print a table in Markdown"),
+    ],
+};
 
 pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
-    let mut paths: Vec<&Path> = Vec::new();
+    if wants_help(words) {
+        return print(&WORDS.usage());
+    }
+    let (said, paths) = WORDS.read(words)?;
+    let paths: Vec<&Path> = paths.into_iter().map(Path::new).collect();
     let mut page: Option<PathBuf> = None;
     let mut is_markdown = false;
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--help" | "-?" => return print(USAGE),
-            "--markdown" => is_markdown = true,
-            "--html" => {
-                page = Some(words.next().ok_or_else(|| Failure::usage("option '--html' needs a value"))?.into())
-            }
-            word if word.starts_with("--html=") => page = Some(word["--html=".len()..].into()),
-            word if word.starts_with('-') => {
-                return Err(Failure::Usage(format!("unknown option '{word}'; there are --html and --markdown")));
-            }
-            word => paths.push(Path::new(word)),
+    for said in said {
+        match said.option.means {
+            Meaning::Html => page = Some(said.value().into()),
+            Meaning::Markdown => is_markdown = true,
         }
     }
     if paths.len() < 2 {
-        return Err(Failure::Usage(format!("at least two results are required\n\n{USAGE}")));
+        return Err(WORDS.misused("at least two results are required"));
     }
     let parts = load(&paths).map_err(Failure::failed)?;
     let parts: Vec<_> = parts.iter().map(|(name, results)| (name.as_str(), results)).collect();

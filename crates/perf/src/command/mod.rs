@@ -26,6 +26,7 @@ mod workload;
 use std::io;
 
 use amqp_client::without_passwords;
+use command_line::{Mistake, Opt, Said, Style};
 use session::{Session, execute};
 
 use crate::agents::Surroundings;
@@ -63,6 +64,9 @@ warren perf puts load on an AMQP 0-9-1 broker, and measures its performance.
   warren perf report FILE             write results as an HTML page
   warren perf agent [OPTION…]         take part in runs that other machines start with --agents
 ";
+
+/// Columns of what `--help` prints.
+const USAGE_COLUMNS: usize = 120;
 
 /// Runs a command: its words, without `warren perf`. Returns the exit status.
 pub fn main(words: &[String]) -> u8 {
@@ -113,6 +117,35 @@ fn generate(words: &[String]) -> Result<(), Failure> {
         complain(&format!("warning: {warning}"));
     }
     execute(*session)
+}
+
+/// A command that has options of its own, and not PerfTest's.
+pub(crate) struct OwnWords<M: 'static> {
+    pub(crate) introduction: &'static str,
+    pub(crate) options: &'static [Opt<M>],
+}
+
+impl<M> OwnWords<M> {
+    /// Its options that were said, and its other words.
+    pub(crate) fn read<'w>(&self, words: &'w [String]) -> Result<(Vec<Said<'static, 'w, M>>, Vec<&'w str>), Failure> {
+        command_line::read(self.options, Style::Gnu, words).map_err(|mistake| match mistake {
+            Mistake::Unknown { .. } => self.misused(&mistake.to_string()),
+            _ => Failure::usage(mistake),
+        })
+    }
+
+    /// What `--help` prints.
+    pub(crate) fn usage(&self) -> String {
+        format!("{}{}", self.introduction, command_line::list(self.options, USAGE_COLUMNS))
+    }
+
+    pub(crate) fn misused(&self, problem: &str) -> Failure {
+        Failure::Usage(format!("{problem}\n\n{}", self.usage()))
+    }
+}
+
+pub(crate) fn wants_help(words: &[String]) -> bool {
+    words.iter().any(|word| word == "--help" || word == "-?")
 }
 
 /// Writes to standard output.

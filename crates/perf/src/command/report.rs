@@ -2,24 +2,32 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Failure, complain, print};
+use command_line::Opt;
+
+use super::{Failure, OwnWords, complain, print, wants_help};
 use crate::report::html::{self, Charts};
 use crate::results::Results;
 
-const USAGE: &str = "\
+const WORDS: OwnWords<()> = OwnWords {
+    introduction: "\
 usage: warren perf report FILE [--html FILE]
 
-Writes an HTML page of results that were stored with --json, next to them or to the file of --html.
-";
+Writes an HTML page of results that were stored with --json.
+
+",
+    options: &[Opt::valued("html", "FILE", (), "the page (default: next to the results)")],
+};
 
 pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
-    let (source, page): (&Path, PathBuf) = match words {
-        [word] if word == "--help" || word == "-?" => return print(USAGE),
-        [source] if !source.starts_with('-') => (Path::new(source), Path::new(source).with_extension("html")),
-        [source, option, page] if option == "--html" => (Path::new(source), page.into()),
-        [option, page, source] if option == "--html" => (Path::new(source), page.into()),
-        _ => return Err(Failure::Usage(format!("one file of results is required\n\n{USAGE}"))),
+    if wants_help(words) {
+        return print(&WORDS.usage());
+    }
+    let (said, sources) = WORDS.read(words)?;
+    let [source] = sources[..] else {
+        return Err(WORDS.misused("one file of results is required"));
     };
+    let source = Path::new(source);
+    let page = said.last().map_or_else(|| source.with_extension("html"), |said| PathBuf::from(said.value()));
     let results = Results::load(source).map_err(Failure::failed)?;
     html::save(&page, &html::report(&results, Charts::Drawn))
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", page.display())))?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::files::Files;
 use super::session::Session;
-use super::{Failure, RunRequest};
+use super::{Failure, RunRequest, wants_help};
 use crate::agents::{Order, Surroundings};
 use crate::perftest::{as_override, parse_companion};
 use crate::workload::{self, OpenError, Overrides};
@@ -21,7 +21,7 @@ for the connection and the output. Results are written to NAME.json and NAME.htm
 
 /// Reads the command: the words after `run`.
 pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<RunRequest, Failure> {
-    if words.iter().any(|word| word == "--help" || word == "-?") {
+    if wants_help(words) {
         return Ok(RunRequest::Print(USAGE.to_owned()));
     }
     let (overrides, rest) = take_overrides(words)?;

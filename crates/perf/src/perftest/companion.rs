@@ -1,9 +1,10 @@
 //! Options beside a workload file: where the broker is, what is written. What is done stands in the file.
 
-use super::command_line::{self, WordError};
+use command_line::{Mistake, Style, read};
+
 use super::options::Options;
 use super::parse::{Command, ParseError, parse, stray_warning};
-use super::table::Group;
+use super::table::{Group, OPTIONS};
 
 /// A command with a workload file, read.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +31,8 @@ pub enum CompanionError {
     },
 }
 
-impl From<WordError> for CompanionError {
-    fn from(error: WordError) -> Self {
+impl From<Mistake> for CompanionError {
+    fn from(error: Mistake) -> Self {
         CompanionError::Parse(error.into())
     }
 }
@@ -41,18 +42,18 @@ pub fn parse_companion(
     words: &[String],
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Result<Companion, String>, CompanionError> {
-    let split = command_line::split(words)?;
-    let in_file = split.given.iter().find(|(entry, _)| {
-        matches!(entry.group, Group::Topology | Group::Publishing | Group::Consuming)
+    let (said, operands) = read(OPTIONS, Style::CommonsCli, words)?;
+    let in_file = said.iter().map(|said| said.option).find(|option| {
+        matches!(option.means.group, Group::Topology | Group::Publishing | Group::Consuming)
             || matches!(
-                entry.long,
+                option.long,
                 "pmessages" | "cmessages" | "exit-when" | "time" | "interval" | "warm-up" | "shutdown-timeout"
             )
     });
-    if let Some((entry, _)) = in_file {
-        return Err(CompanionError::InFile { option: entry.name() });
+    if let Some(option) = in_file {
+        return Err(CompanionError::InFile { option: option.name() });
     }
-    let operands = split.stray;
+    let operands: Vec<String> = operands.into_iter().map(str::to_owned).collect();
     match parse(words, variable)? {
         Command::Print(text) => Ok(Err(text)),
         Command::Run { options, warnings } => {

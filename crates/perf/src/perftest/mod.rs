@@ -1,9 +1,9 @@
 //! PerfTest's command line: a command from an operator's notes works when it is pasted.
 //!
 //! ```text
-//!  words ──► command_line ─┐
-//!  environment ────────────┴─► parse ──► Options ──► plan ──► plan::Plan
-//!                  table ──► all of these, usage, reference
+//!  words ───────┐
+//!  environment ─┴─► parse ──► Options ──► plan ──► plan::Plan
+//!         table ──► parse, usage, reference
 //! ```
 //!
 //! What PerfTest does was found out by running version 2.22.1 against RabbitMQ 4; the tests in `tests.rs` say what that
@@ -13,7 +13,6 @@
 //! sense, end with [`EXIT_CODE_USAGE`], where PerfTest prints its options and ends with 0 for the former; publishing to
 //! the default exchange needs no `--predeclared`.
 
-mod command_line;
 mod companion;
 mod json_body;
 mod limits;
@@ -29,8 +28,6 @@ mod tests;
 mod usage;
 mod value;
 
-pub(crate) use command_line::as_override;
-pub use command_line::{WordError, without_options};
 pub use companion::{Companion, CompanionError, parse_companion};
 pub use options::{
     Allocation, BodySource, ConnectionSettings, Consumers, Format, MetricsSettings, Oauth2Settings, Options,
@@ -39,9 +36,9 @@ pub use options::{
 pub use parse::{Command, ParseError, parse};
 pub use plan::{FileError, ReadFile};
 pub use reference::render_reference;
-pub(crate) use secrets::without_agent_token;
-pub use secrets::{without_secret_urls, without_secrets};
-pub use table::{Group, OPTIONS, OptionEntry, Takes, Treatment};
+pub(crate) use secrets::{as_override, without_agent_token};
+pub use secrets::{without_options, without_secret_urls, without_secrets};
+pub use table::{Details, Group, OPTIONS, OptionEntry, Treatment};
 pub use value::StreamOffset;
 
 /// With which a process ends whose command makes no sense.

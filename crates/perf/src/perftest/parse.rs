@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use amqp_client::without_passwords;
+use command_line::{Mistake, Said, Style, Takes, read};
 
-use super::command_line::{self, WordError, Words};
 use super::limits;
 use super::options::{
     Allocation, BodySource, ConnectionSettings, Consumers, Format, MetricsSettings, Oauth2Settings, Options,
     OutputSettings, Producers, QueueNames, TlsSettings, Topology,
 };
 use super::pattern;
-use super::table::{OPTIONS, OptionEntry, Takes, Treatment};
+use super::table::{Details, OPTIONS, OptionEntry, Treatment, variable};
 use super::value;
 use crate::plan::{Arguments, ExitWhen};
 
@@ -34,8 +34,8 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// The words make no sense.
-    #[error(transparent)]
-    Word(#[from] WordError),
+    #[error("{mistake}{ending}", mistake = .0, ending = closest(.0))]
+    Word(#[from] Mistake),
     /// A value makes no sense.
     #[error("{option}: '{value}' {problem}")]
     Value {
@@ -51,12 +51,19 @@ pub enum ParseError {
     Conflict(String),
 }
 
+fn closest(mistake: &Mistake) -> String {
+    match mistake {
+        Mistake::Unknown { closest: Some(closest), .. } => format!("; the closest known option is '{closest}'"),
+        _ => String::new(),
+    }
+}
+
 /// Reads a command: the words without the program's name, and the environment.
 ///
 /// What is on the command line counts; the environment has what is not. (In PerfTest it is the other way round.)
 pub fn parse(words: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Command, ParseError> {
-    let words = command_line::split(words)?;
-    let given = GivenOptions { words: &words, variable, prefix: prefix(variable) };
+    let (said, stray) = read(OPTIONS, Style::CommonsCli, words)?;
+    let given = GivenOptions { said, stray, variable, prefix: prefix(variable) };
     if let Some(text) = super::usage::requested(&|long| given.is_set(long)) {
         return Ok(Command::Print(text));
     }
@@ -75,7 +82,8 @@ fn prefix(variable: &dyn Fn(&str) -> Option<String>) -> String {
 
 /// What is known about options: those on the command line, then those in the environment.
 struct GivenOptions<'a> {
-    words: &'a Words,
+    said: Vec<Said<'static, 'a, Details>>,
+    stray: Vec<&'a str>,
     variable: &'a dyn Fn(&str) -> Option<String>,
     prefix: String,
 }
@@ -93,14 +101,12 @@ fn entry_of(long: &str) -> &'static OptionEntry {
 impl GivenOptions<'_> {
     fn find(&self, long: &str) -> Option<OptionValues> {
         let entry = entry_of(long);
-        let mut values = self.words.given.iter().filter(|(given, _)| given.long == long).peekable();
-        if values.peek().is_some() {
-            return Some(OptionValues {
-                name: entry.name(),
-                values: values.flat_map(|(_, values)| values.clone()).collect(),
-            });
+        let mut said = self.said.iter().filter(|said| said.option.long == long).peekable();
+        if said.peek().is_some() {
+            let values = said.flat_map(|said| &said.values).map(|value| (*value).to_owned()).collect();
+            return Some(OptionValues { name: entry.name(), values });
         }
-        let name = format!("{}{}", self.prefix, entry.variable());
+        let name = format!("{}{}", self.prefix, variable(entry));
         let value = (self.variable)(&name)?;
         let values = match entry.takes {
             Takes::Many => value.split(',').map(str::to_owned).collect(),
@@ -191,12 +197,12 @@ impl GivenOptions<'_> {
         let mut warnings: Vec<String> = OPTIONS
             .iter()
             .filter_map(|entry| {
-                let Treatment::NoEffect(reason) = entry.treatment else { return None };
+                let Treatment::NoEffect(reason) = entry.means.treatment else { return None };
                 let found = self.find(entry.long)?;
                 Some(format!("{} has no effect: {reason}", found.name))
             })
             .collect();
-        warnings.extend(self.words.stray.iter().map(|word| stray_warning(word)));
+        warnings.extend(self.stray.iter().map(|word| stray_warning(word)));
         warnings
     }
 

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::table::{Group, OPTIONS, OptionEntry, Takes, Treatment};
+use command_line::Takes;
+
+use super::table::{Group, OPTIONS, OptionEntry, Treatment};
 
 const INTRODUCTION: &str = "\
 # Options of `warren perf`
@@ -40,18 +42,18 @@ separated by commas.
 #[must_use]
 pub fn render_reference() -> String {
     let mut out = INTRODUCTION.to_owned();
-    let is_effective = |entry: &&OptionEntry| entry.treatment == Treatment::Effective;
+    let is_effective = |entry: &&OptionEntry| entry.means.treatment == Treatment::Effective;
     for (group, title) in GROUPS {
         // Writing to a String cannot fail.
         let _ = write!(out, "\n## {title}\n\n| short | long | default | what it does |\n|---|---|---|---|\n");
-        for entry in OPTIONS.iter().filter(|entry| entry.group == *group).filter(is_effective) {
+        for entry in OPTIONS.iter().filter(|entry| entry.means.group == *group).filter(is_effective) {
             let _ = writeln!(out, "| {} | {} | {} | {} |", short(entry), long(entry), entry.default, help(entry));
         }
     }
     out.push_str("\n## Without effect\n\n| short | long | in PerfTest | reason |\n|---|---|---|---|\n");
     for entry in OPTIONS {
-        if let Treatment::NoEffect(reason) = entry.treatment {
-            let _ = writeln!(out, "| {} | {} | {} | {reason} |", short(entry), long(entry), entry.help);
+        if let Treatment::NoEffect(reason) = entry.means.treatment {
+            let _ = writeln!(out, "| {} | {} | {} | {reason} |", short(entry), long(entry), entry.about);
         }
     }
     out
@@ -75,7 +77,7 @@ fn short(entry: &OptionEntry) -> String {
 
 fn long(entry: &OptionEntry) -> String {
     match entry.takes {
-        Takes::Nothing => format!("`--{}`", entry.long),
+        Takes::Nothing | Takes::Truth => format!("`--{}`", entry.long),
         Takes::Perhaps => format!("`--{}` [value]", entry.long),
         Takes::One | Takes::Many => format!("`--{}` value", entry.long),
     }
@@ -83,7 +85,7 @@ fn long(entry: &OptionEntry) -> String {
 
 fn help(entry: &OptionEntry) -> String {
     match entry.takes {
-        Takes::Many => format!("{} (*repeatable*)", entry.help),
-        _ => entry.help.to_owned(),
+        Takes::Many => format!("{} (*repeatable*)", entry.about),
+        _ => entry.about.to_owned(),
     }
 }

@@ -2,7 +2,9 @@
 
 use amqp_client::without_passwords;
 
-use super::command_line::without_options;
+use command_line::{Reader, Style, Word};
+
+use super::table::OPTIONS;
 
 /// The option with the token of agents.
 const AGENT_TOKEN: &str = "agent-token";
@@ -33,6 +35,43 @@ pub fn without_secret_urls(text: &str) -> String {
 /// The words of a command as agents receive it: all but the token, which they know already.
 pub(crate) fn without_agent_token(words: &[String]) -> Vec<String> {
     without_options(words, &[AGENT_TOKEN])
+}
+
+/// The words, as they are, but for those of some options and their values. What cannot be read stays, and hides nothing
+/// of what comes after it.
+#[must_use]
+pub fn without_options(words: &[String], hidden: &[&str]) -> Vec<String> {
+    // The places of the words that are no overrides of a workload.
+    let mut places = Vec::new();
+    let is_workload = words.first().is_some_and(|word| word == "run");
+    let mut is_override_value = false;
+    for (at, word) in words.iter().enumerate() {
+        if std::mem::take(&mut is_override_value) {
+            continue;
+        }
+        match as_override(word).filter(|_| is_workload) {
+            Some((_, value)) => is_override_value = value.is_none(),
+            None => places.push(at),
+        }
+    }
+    let read: Vec<String> = places.iter().map(|at| words[*at].clone()).collect();
+    let options = Reader::new(OPTIONS, Style::CommonsCli, &read).filter_map(|word| match word {
+        Ok(Word::Option(said)) => Some((places[said.words.start]..=places[said.words.end - 1], said.option.long)),
+        // An unknown word is not known to be secret.
+        _ => None,
+    });
+    let options: Vec<_> = options.collect();
+    let is_hidden = |at: usize| {
+        let mut names = options.iter().filter(|(span, _)| span.contains(&at)).peekable();
+        names.peek().is_some() && names.all(|(_, name)| hidden.contains(name))
+    };
+    words.iter().enumerate().filter(|(at, _)| !is_hidden(*at)).map(|(_, word)| word.clone()).collect()
+}
+
+/// A workload's own option, `--set` or `--scale`, and its value if that is part of the word; otherwise it is the next.
+pub(crate) fn as_override(word: &str) -> Option<(&str, Option<&str>)> {
+    let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+    matches!(name, "--set" | "--scale").then_some((name, value))
 }
 
 #[cfg(test)]

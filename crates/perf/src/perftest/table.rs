@@ -27,19 +27,6 @@ pub enum Group {
     Ours,
 }
 
-/// What may follow an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// Nothing.
-    Nothing,
-    /// One value. If the option is given several times, the first one counts, as in PerfTest.
-    One,
-    /// One value or none.
-    Perhaps,
-    /// One value or more, and the option may be repeated.
-    Many,
-}
-
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
@@ -49,41 +36,27 @@ pub enum Treatment {
     NoEffect(&'static str),
 }
 
-/// One option.
+/// What there is to say of an option beyond its words.
 #[derive(Clone, Copy, Debug)]
-pub struct OptionEntry {
-    /// Behind one dash; empty if there is none.
-    pub short: &'static str,
-    /// Behind two dashes; also its environment variable, in capitals.
-    pub long: &'static str,
-    /// What may follow.
-    pub takes: Takes,
-    /// Its value if it is not given; empty if that is nothing worth saying.
-    pub default: &'static str,
-    /// What it is for.
-    pub help: &'static str,
-    /// What becomes of it.
-    pub treatment: Treatment,
+pub struct Details {
     /// Where it belongs.
     pub group: Group,
+    /// What becomes of it.
+    pub treatment: Treatment,
 }
 
-impl OptionEntry {
-    /// Its environment variable, without a prefix.
-    #[must_use]
-    pub fn variable(&self) -> String {
-        self.long.replace('-', "_").to_ascii_uppercase()
-    }
+/// One option. Of one that is given several times, the first value counts, as in PerfTest.
+pub type OptionEntry = Opt<Details>;
 
-    /// As it is written in messages: `--size`.
-    #[must_use]
-    pub fn name(&self) -> String {
-        format!("--{}", self.long)
-    }
+/// An option's environment variable, without a prefix.
+#[must_use]
+pub(super) fn variable(entry: &OptionEntry) -> String {
+    entry.long.replace('-', "_").to_ascii_uppercase()
 }
 
 use Group::{Connection, Consuming, Information, Instances, Metrics, Ours, Output, Publishing, Run, Topology};
-use Takes::{Many, Nothing, One, Perhaps};
+use command_line::Opt;
+use command_line::Takes::{self, Many, Nothing, One, Perhaps};
 
 const fn entry(
     group: Group,
@@ -93,7 +66,8 @@ const fn entry(
     default: &'static str,
     help: &'static str,
 ) -> OptionEntry {
-    OptionEntry { short, long, takes, default, help, treatment: Treatment::Effective, group }
+    let means = Details { group, treatment: Treatment::Effective };
+    Opt { takes, default, is_added: matches!(group, Ours), ..Opt::valued(long, "<arg>", means, help) }.short(short)
 }
 
 const fn no_effect(
@@ -104,7 +78,7 @@ const fn no_effect(
     help: &'static str,
     reason: &'static str,
 ) -> OptionEntry {
-    OptionEntry { short, long, takes, default: "", help, treatment: Treatment::NoEffect(reason), group }
+    entry(group, short, long, takes, "", help).meaning(Details { group, treatment: Treatment::NoEffect(reason) })
 }
 
 const NO_THREADS: &str = "all connections share a few threads, see --threads";

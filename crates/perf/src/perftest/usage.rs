@@ -2,19 +2,21 @@
 
 use std::fmt::Write as _;
 
-use super::table::{Group, OPTIONS, OptionEntry, Takes, Treatment};
+use command_line::rows;
 
-/// Columns of the whole, and of the options' names.
+use super::table::{Group, OPTIONS, OptionEntry, Treatment, variable};
+
+/// Columns of the whole.
 const WIDTH: usize = 100;
 
 /// What the flags ask to print, if they do.
 pub(super) fn requested(is_set: &dyn Fn(&str) -> bool) -> Option<String> {
     let environment = is_set("environment-variables");
     if is_set("metrics-help") {
-        let of_metrics = |entry: &OptionEntry| entry.group == Group::Metrics;
+        let of_metrics = |entry: &OptionEntry| entry.means.group == Group::Metrics;
         return Some(if environment { variables(&of_metrics) } else { options(&of_metrics) });
     }
-    let others = |entry: &OptionEntry| entry.group != Group::Metrics;
+    let others = |entry: &OptionEntry| entry.means.group != Group::Metrics;
     if environment {
         return Some(variables(&others));
     }
@@ -31,23 +33,21 @@ fn version() -> String {
 fn options(is_shown: &dyn Fn(&OptionEntry) -> bool) -> String {
     let mut out = "usage: warren perf [OPTION...]\n".to_owned();
     let shown = || OPTIONS.iter().filter(|entry| is_shown(entry));
-    let width = shown().map(|entry| names(entry).len()).max().unwrap_or(0);
     for ours in [false, true] {
-        let mut entries: Vec<&OptionEntry> = shown().filter(|entry| (entry.group == Group::Ours) == ours).collect();
+        let mut entries: Vec<&OptionEntry> =
+            shown().filter(|entry| (entry.means.group == Group::Ours) == ours).collect();
         entries.sort_by_key(|entry| sort_key(entry));
         if entries.is_empty() {
             continue;
         }
         out.push_str(if ours { "\nOptions that PerfTest does not have:\n" } else { "\nPerfTest's options:\n" });
-        for entry in entries {
-            put(&mut out, &names(entry), width, &description(entry));
-        }
+        out += &rows(entries.into_iter().map(|entry| (entry.names(), description(entry))), WIDTH);
     }
     out
 }
 
 fn variables(is_shown: &dyn Fn(&OptionEntry) -> bool) -> String {
-    let mut out = "Each option as an environment variable. Options on the command line count before these. Flags are on when they\n\
+    let out = "Each option as an environment variable. Options on the command line count before these. Flags are on when they\n\
                    are 'true'; several values are separated by commas: VARIABLE_RATE='100:60,1000:10,500:15'. With\n\
                    RABBITMQ_PERF_TEST_ENV_PREFIX=PERF, all of them begin with PERF_.\n\n"
         .to_owned();
@@ -55,34 +55,15 @@ fn variables(is_shown: &dyn Fn(&OptionEntry) -> bool) -> String {
         .iter()
         .filter(|entry| is_shown(entry) && !matches!(entry.long, "help" | "version" | "environment-variables"))
         .collect();
-    entries.sort_by_key(|entry| entry.variable());
-    let width = entries.iter().map(|entry| entry.variable().len() + 1).max().unwrap_or(0);
-    for entry in entries {
-        put(&mut out, &format!(" {}", entry.variable()), width, &description(entry));
-    }
-    out
-}
-
-fn names(entry: &OptionEntry) -> String {
-    let value = match entry.takes {
-        Takes::Nothing => "",
-        Takes::One | Takes::Many => " <arg>",
-        Takes::Perhaps => " [<arg>]",
-    };
-    match entry.short {
-        "" => format!("     --{}{value}", entry.long),
-        short => format!(" -{short}, --{}{value}", entry.long),
-    }
+    entries.sort_by_key(|entry| variable(entry));
+    out + &rows(entries.into_iter().map(|entry| (format!(" {}", variable(entry)), description(entry))), WIDTH)
 }
 
 /// The help, the default, and why it has no effect.
 pub(super) fn description(entry: &OptionEntry) -> String {
-    let mut text = entry.help.to_owned();
-    if !matches!(entry.default, "" | "false") {
+    let mut text = entry.description();
+    if let Treatment::NoEffect(reason) = entry.means.treatment {
         // Writing to a String cannot fail.
-        let _ = write!(text, " (default: {})", entry.default);
-    }
-    if let Treatment::NoEffect(reason) = entry.treatment {
         let _ = write!(text, "; no effect: {reason}");
     }
     text
@@ -92,25 +73,4 @@ pub(super) fn description(entry: &OptionEntry) -> String {
 fn sort_key(entry: &OptionEntry) -> (String, &'static str) {
     let name = if entry.short.is_empty() { entry.long } else { entry.short };
     (name.to_lowercase(), entry.long)
-}
-
-/// One entry: the name, and the text beside it, broken between words.
-fn put(out: &mut String, name: &str, width: usize, text: &str) {
-    let column = width + 2;
-    let _ = write!(out, "{name:column$}");
-    let mut at = column;
-    for word in text.split(' ') {
-        let len = word.chars().count();
-        if at > column && at + 1 + len > WIDTH {
-            let _ = write!(out, "\n{:column$}", "");
-            at = column;
-        }
-        if at > column {
-            out.push(' ');
-            at += 1;
-        }
-        out.push_str(word);
-        at += len;
-    }
-    out.push('\n');
 }

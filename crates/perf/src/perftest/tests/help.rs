@@ -13,7 +13,7 @@ fn help_has_every_option_but_those_about_metrics() {
     };
     let (text_names, metrics_names) = (names(&text), names(&metrics));
     for entry in OPTIONS {
-        let is_metric = entry.group == Group::Metrics;
+        let is_metric = entry.means.group == Group::Metrics;
         assert_eq!(text_names.iter().any(|name| name == entry.long), !is_metric, "{}", entry.long);
         assert_eq!(metrics_names.iter().any(|name| name == entry.long), is_metric, "{}", entry.long);
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use tidy::workspace::root;
 
-/// `dist` inherits the packages' settings of `release`, so what that has for size needs another setting there.
+/// `dist` inherits the packages' settings of `release`, so what that has for size, or does not optimize, needs another setting there.
 #[test]
-fn what_release_has_for_size_is_shipped_for_speed() {
+fn what_release_does_not_have_for_speed_is_shipped_for_speed() {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let packages = |profile: &str, level: &str| -> BTreeSet<String> {
         let head = format!("[profile.{profile}.package.");
@@ -16,7 +16,9 @@ fn what_release_has_for_size_is_shipped_for_speed() {
             .filter_map(|section| Some(section.split_once(']')?.0.to_owned()))
             .collect()
     };
-    let for_size = packages("release", "\"s\"");
-    assert!(for_size.contains("management"), "{for_size:?}");
-    assert_eq!(packages("dist", "3"), for_size);
+    let mut slow = packages("release", "\"s\"");
+    assert!(slow.contains("management"), "{slow:?}");
+    slow.extend(packages("release", "0"));
+    assert!(slow.contains("ctl"), "{slow:?}");
+    assert_eq!(packages("dist", "3"), slow);
 }

@@ -59,9 +59,9 @@ pub(crate) async fn run(input: &Invocation, started: StepResult, directories: &D
         step = match step {
             Step::Done(output) => return Ok(output),
             Step::Ask(ask, next) => next(server.ask(&ask).await?)?,
-            Step::Try { ask, patience, next } => {
+            Step::Try { ask, timeout, next } => {
                 let began = Instant::now();
-                let answer = server.try_to_ask(&ask, patience).await;
+                let answer = server.try_to_ask(&ask, timeout).await;
                 next(answer, began.elapsed())?
             }
             Step::Read(source, next) => next(read(&source)?)?,
@@ -177,9 +177,9 @@ impl Server<'_> {
         Ok(())
     }
 
-    async fn try_to_ask(&mut self, ask: &Ask, patience: Duration) -> Result<Reply, Failure> {
+    async fn try_to_ask(&mut self, ask: &Ask, timeout: Duration) -> Result<Reply, Failure> {
         let client = self.client()?;
-        client.set_timeout(patience);
+        client.set_timeout(timeout);
         self.ask(ask).await
     }
 

@@ -28,7 +28,7 @@ pub(crate) enum Step {
     /// Ask the server.
     Ask(Ask, NextStep<Reply>),
     /// Ask the server whether it is there, and hear of it when it is not: no answer is none of the command's failures.
-    Try { ask: Ask, patience: Duration, next: AfterTry },
+    Try { ask: Ask, timeout: Duration, next: AfterTry },
     /// Read a file, or what comes in.
     Read(Source, NextStep<Vec<u8>>),
     /// Look whether a process is there.

@@ -12,7 +12,6 @@ mod declare;
 mod definitions;
 mod delayed;
 mod delete;
-mod elsewhere;
 mod features;
 mod flat_lists;
 mod health;
@@ -25,7 +24,6 @@ mod moving;
 mod offline;
 mod pages;
 mod parameters;
-mod patience;
 mod permissions;
 mod plugins;
 mod policies;
@@ -33,8 +31,10 @@ mod process;
 mod queues;
 mod show;
 mod status;
+mod unsupported;
 mod users;
 mod vhosts;
+mod wait;
 
 use crate::command::{Family, Grammar};
 
@@ -64,14 +64,14 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("A node that does not run", offline::COMMANDS),
     ctl("The running server", process::COMMANDS),
     ctl("Feature flags", features::COMMANDS),
-    ctl("Waiting for a broker", patience::COMMANDS),
+    ctl("Waiting for a broker", wait::COMMANDS),
     ctl("Health checks", health::COMMANDS),
     ctl("Alerts", alerts::COMMANDS),
     ctl("Lost messages", data_loss::COMMANDS),
     ctl("Warren's own", backup::COMMANDS),
     ctl("Plugins", plugins::CTL_COMMANDS),
     ctl("This program", local::COMMANDS),
-    ctl("Not over HTTP", elsewhere::COMMANDS),
+    ctl("Not over HTTP", unsupported::COMMANDS),
     admin("rabbitmqadmin: list", list::COMMANDS),
     admin("rabbitmqadmin: show", show::COMMANDS),
     admin("rabbitmqadmin: declare", declare::COMMANDS),
@@ -92,7 +92,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     admin("rabbitmqadmin: logins", status::ADMIN_COMMANDS),
     admin("rabbitmqadmin: the file of settings", config_file::COMMANDS),
     admin("rabbitmqadmin: this program", local::ADMIN_COMMANDS),
-    admin("rabbitmqadmin: not supported", elsewhere::ADMIN_COMMANDS),
+    admin("rabbitmqadmin: not supported", unsupported::ADMIN_COMMANDS),
 ];
 
 const fn ctl(title: &'static str, commands: &'static [crate::command::Command]) -> Family {

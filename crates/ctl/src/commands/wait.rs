@@ -129,7 +129,7 @@ fn until_answered(waiting: WaitLimit, name: Option<ProcessName>) -> StepResult {
             })
         }
     };
-    Ok(Step::Try { ask: Ask::get("overview".to_owned()), patience: waiting.left.min(ATTEMPT), next: Box::new(next) })
+    Ok(Step::Try { ask: Ask::get("overview".to_owned()), timeout: waiting.left.min(ATTEMPT), next: Box::new(next) })
 }
 
 /// Asks until the answer is as it should be; `check` says what is not. A server that does not answer yet is waited for, too.
@@ -149,5 +149,5 @@ fn until(
         };
         waiting.again(took, &format!("timeout: {why}"), move |waiting| until(waiting, place, check))
     };
-    Ok(Step::Try { ask: Ask::get(place.to_owned()), patience: waiting.left.min(ATTEMPT), next: Box::new(next) })
+    Ok(Step::Try { ask: Ask::get(place.to_owned()), timeout: waiting.left.min(ATTEMPT), next: Box::new(next) })
 }

@@ -12,13 +12,13 @@ use crate::reader::{Mistake, without_value};
 /// The option that has this name, or is the only one that begins like it. Those that were added count where no other does.
 pub(crate) fn long_named<'o, M>(options: &'o [Opt<M>], word: &str, name: &str) -> Result<Option<&'o Opt<M>>, Mistake> {
     let begins = |option: &&Opt<M>| !name.is_empty() && option.long.starts_with(name);
-    let (added, others): (Vec<&Opt<M>>, Vec<&Opt<M>>) =
-        options.iter().filter(begins).partition(|option| option.is_added);
-    match (&others[..], &added[..]) {
-        ([option], _) | ([], [option]) => Ok(Some(option)),
-        ([], []) => Ok(None),
+    let mut found: Vec<&Opt<M>> = options.iter().filter(begins).collect();
+    found.sort_by_key(|option| option.is_added);
+    match &found[..] {
+        [] => Ok(None),
+        [option, rest @ ..] if rest.iter().all(|other| other.is_added && !option.is_added) => Ok(Some(option)),
         _ => {
-            let names: Vec<String> = others.into_iter().chain(added).map(Opt::name).collect();
+            let names: Vec<String> = found.into_iter().map(Opt::name).collect();
             Err(Mistake::Ambiguous { word: without_value(word).to_owned(), candidates: names.join(", ") })
         }
     }

@@ -11,7 +11,7 @@ use crate::opt::{Opt, Takes};
 pub enum Style {
     /// Names are written as they are; an option's value may be any word.
     Gnu,
-    /// As PerfTest has it: see [`commons`].
+    /// As Apache Commons CLI has it, which reads PerfTest's words: names may be cut, and what looks like an option is no value.
     CommonsCli,
 }
 

@@ -6,7 +6,7 @@ use command_line::Opt;
 use terminal::Interrupt;
 use tokio::net::{TcpListener, lookup_host};
 
-use super::{Failure, OwnWords, RunRequest, complain, print, read, wants_help};
+use super::{Failure, OwnWords, RunRequest, complain, print, read};
 use crate::agents::{Agent, DEFAULT_PORT, Job, Order, Surroundings};
 use crate::engine::{Ahead, StampUnit};
 
@@ -41,9 +41,6 @@ struct Options {
 }
 
 pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
-    if wants_help(words) {
-        return print(&WORDS.usage());
-    }
     let options = parse(words, std::env::var("AGENT_TOKEN").ok())?;
     net::raise_open_files_limit();
     let runtime = tokio::runtime::Builder::new_current_thread()

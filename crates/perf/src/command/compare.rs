@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use command_line::Opt;
 
-use super::{Failure, OwnWords, complain, print, wants_help};
+use super::{Failure, OwnWords, complain, print};
 use crate::report::compare::{compare, load};
 use crate::report::html::{self, Charts};
 
@@ -28,9 +28,6 @@ Compares results that were stored with --json. The first is the baseline.
 };
 
 pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
-    if wants_help(words) {
-        return print(&WORDS.usage());
-    }
     let (said, paths) = WORDS.read(words)?;
     let paths: Vec<&Path> = paths.into_iter().map(Path::new).collect();
     let mut page: Option<PathBuf> = None;

@@ -39,7 +39,7 @@ pub(crate) enum Failure {
     Usage(String),
     /// It went wrong.
     Failed(String),
-    /// It was done, and was not good enough, or was ended by the user; that was said already.
+    /// It was done, and was not good enough, or was ended by the user, or was to print help; that was said already.
     Status(u8),
 }
 
@@ -126,16 +126,19 @@ pub(crate) struct OwnWords<M: 'static> {
 }
 
 impl<M> OwnWords<M> {
-    /// Its options that were said, and its other words.
+    /// Its options that were said, and its other words. Where help is asked for, it is printed, and that is all.
     pub(crate) fn read<'w>(&self, words: &'w [String]) -> Result<(Vec<Said<'static, 'w, M>>, Vec<&'w str>), Failure> {
+        if wants_help(words) {
+            print(&self.usage())?;
+            return Err(Failure::Status(0));
+        }
         command_line::read(self.options, Style::Gnu, words).map_err(|mistake| match mistake {
             Mistake::Unknown { .. } => self.misused(&mistake.to_string()),
             _ => Failure::usage(mistake),
         })
     }
 
-    /// What `--help` prints.
-    pub(crate) fn usage(&self) -> String {
+    fn usage(&self) -> String {
         format!("{}{}", self.introduction, command_line::list(self.options, USAGE_COLUMNS))
     }
 

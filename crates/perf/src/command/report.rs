@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use command_line::Opt;
 
-use super::{Failure, OwnWords, complain, print, wants_help};
+use super::{Failure, OwnWords, complain};
 use crate::report::html::{self, Charts};
 use crate::results::Results;
 
@@ -19,9 +19,6 @@ Writes an HTML page of results that were stored with --json.
 };
 
 pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
-    if wants_help(words) {
-        return print(&WORDS.usage());
-    }
     let (said, sources) = WORDS.read(words)?;
     let [source] = sources[..] else {
         return Err(WORDS.misused("one file of results is required"));

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::row::{Row, effective};
+use super::syntax::KeyPath;
 use super::value::{Type, parse_duration, parse_float, parse_integer};
 use crate::name::{UserName, VhostName};
 use crate::pattern::Pattern;
@@ -26,6 +27,20 @@ impl<T> Key<T> {
         parse: fn(&str) -> Option<T>,
     ) -> Key<T> {
         Key { row: effective(name, kind, default, text), parse }
+    }
+
+    /// With new values counting without a restart.
+    #[must_use]
+    pub const fn reloadable(self) -> Key<T> {
+        Key { row: self.row.reloadable(), parse: self.parse }
+    }
+
+    /// The key that it is for one word: its name has `$name` in place of that.
+    #[must_use]
+    pub fn named(&self, word: &str) -> KeyPath {
+        let segments: Vec<&str> =
+            self.name().split('.').map(|part| if part == "$name" { word } else { part }).collect();
+        KeyPath::of(&segments)
     }
 
     /// Its name.
@@ -119,5 +134,26 @@ impl Key<Pattern> {
     /// A regular expression.
     pub const fn pattern(name: &'static str, default: &'static str, text: &'static str) -> Key<Pattern> {
         Key::new(name, Type::Pattern, default, text, |text| Pattern::parse(text).ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::remark::Origin;
+    use super::super::row::{Section, Table};
+    use super::super::values::Values;
+    use super::*;
+
+    const WEIGHT: Key<u32> = Key::integer("a.$name.weight", Type::Integer(0, 9), "1", "");
+    const URL: Key<String> = Key::text("a.$name.url", Type::Text, "", "");
+    static TABLE: Table = Table(&[Section { title: "", keys: &[WEIGHT.row, URL.row] }]);
+
+    #[test]
+    fn a_key_with_a_placeholder_has_a_value_for_each_word() {
+        let mut values = Values::new(&TABLE);
+        values.assign(&WEIGHT.named("b.c"), "5", Origin::Set);
+        assert_eq!(WEIGHT.named("b.c").segments(), ["a", "b.c", "weight"]);
+        assert_eq!((values.find_named(&WEIGHT, "b.c"), values.find_named(&WEIGHT, "d")), (Some(5), Some(1)));
+        assert_eq!(values.find_named(&URL, "b.c"), None);
     }
 }

@@ -71,12 +71,6 @@ impl Table {
         let rank = |key: &&Row| (key.pattern.matches(['$', '*']).count(), Reverse(key.pattern.len()));
         self.keys().filter(|key| key.matches(path.segments())).min_by_key(rank)
     }
-
-    /// What holds for a key while it is not set.
-    #[must_use]
-    pub fn default_of(&self, path: &KeyPath) -> Option<&'static str> {
-        self.find(path)?.default
-    }
 }
 
 const fn row(

@@ -8,7 +8,6 @@ use super::remark::{ConfigError, Origin, Remark, Warning};
 use super::row::{Row, State, Table};
 use super::suggest::closest_key;
 use super::syntax::KeyPath;
-use super::value;
 
 /// How RabbitMQ marks a value that it would decrypt.
 const ENCRYPTED_PREFIX: &str = "encrypted:";
@@ -114,7 +113,7 @@ impl Values {
     }
 
     /// Adds the defaults of all that was not assigned. Those of names that are not known yet are left to their reader: see
-    /// [`Table::default_of`].
+    /// [`Values::find_named`].
     pub fn complete(&mut self) {
         for row in self.table.keys().filter(|row| row.state == State::Effective) {
             let is_assigned = self.by_key.values().any(|assigned| assigned.row.pattern == row.pattern);
@@ -214,35 +213,11 @@ impl Values {
         self.text(key.name()).map(|text| key.read(text))
     }
 
-    /// Whether a key that has a default is `true`.
+    /// The value of a key with `$name` in its name for one word, or its default if it has one.
     #[must_use]
-    pub fn bool(&self, key: &str) -> bool {
-        self.required(key) == "true"
-    }
-
-    /// An integer whose range in the schema fits the type.
-    #[must_use]
-    pub fn integer<T: TryFrom<i64>>(&self, key: &str) -> T {
-        let number = value::parse_integer(self.required(key)).and_then(|number| T::try_from(number).ok());
-        number.unwrap_or_else(|| panic!("the schema's range of {key} fits its type"))
-    }
-
-    /// None for `infinity`.
-    #[must_use]
-    pub fn unbounded(&self, key: &str) -> Option<u64> {
-        value::parse_integer(self.required(key)).and_then(|number| u64::try_from(number).ok())
-    }
-
-    /// Bytes, if they are said.
-    #[must_use]
-    pub fn size(&self, key: &str) -> Option<u64> {
-        self.text(key).and_then(human::parse_size)
-    }
-
-    /// Bytes, of a key that has a default.
-    #[must_use]
-    pub fn required_size(&self, key: &str) -> u64 {
-        self.size(key).unwrap_or_else(|| panic!("{key} has a default in the schema"))
+    pub fn find_named<T>(&self, key: &Key<T>, word: &str) -> Option<T> {
+        let text = self.by_key.get(&key.named(word)).map(|assigned| &*assigned.text);
+        text.or(key.row.default).map(|text| key.read(text))
     }
 
     /// All keys below a prefix, by the last segment of their names.

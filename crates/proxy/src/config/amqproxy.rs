@@ -10,12 +10,13 @@
 //! and so on, one key each.
 
 use amqp_client::without_passwords;
-use model::config::table::{KeyPath, Origin, Values};
+use model::config::table::{Key, KeyPath, Origin, Values};
 use model::config::{LogLevel, Source, Warning, parse_duration_ms};
 
 use super::address::{ListenAddress, ListenHost};
 use super::ini::{self, IniEntry};
-use super::{schema, upstreams};
+use super::schema as keys;
+use super::upstreams;
 
 /// One of AMQProxy's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,8 +62,8 @@ const ENTRIES: &[(&str, &str, Setting)] = &[
     ("listen", "log_level", Setting::LogLevel),
 ];
 
-const LISTENER: [&str; 4] = ["proxy", "listeners", "tcp", "default"];
-const HTTP_LISTENER: [&str; 3] = ["proxy", "http", "listener"];
+const LISTENER: &str = "proxy.listeners.tcp.default";
+const HTTP_LISTENER: Key<Option<ListenAddress>> = keys::listeners::HTTP_LISTENER;
 /// What holds where neither a file, a variable nor an option says where to listen.
 const LISTENER_DEFAULT: &str = "localhost:5673";
 
@@ -116,18 +117,18 @@ impl<'a> Assembly<'a> {
     pub(super) fn set(&mut self, setting: Setting, text: &str, origin: &Origin) {
         match setting {
             Setting::ListenAddress => self.set_address(text, origin),
-            Setting::ListenPort => self.set_port(&LISTENER, LISTENER_DEFAULT, text, origin),
+            Setting::ListenPort => self.set_port(LISTENER, LISTENER_DEFAULT, text, origin),
             Setting::HttpPort => {
-                self.set_port(&HTTP_LISTENER, schema::default_of(&HTTP_LISTENER), text, origin);
-                self.http = self.text(&HTTP_LISTENER);
+                self.set_port(HTTP_LISTENER.name(), http_default(), text, origin);
+                self.http = self.text(HTTP_LISTENER.name());
             }
-            Setting::LogLevel => self.assign(&["proxy", "log", "level"], log_level(text), LOG_LEVELS, text, origin),
+            Setting::LogLevel => self.assign(&keys::operation::LOG_LEVEL, log_level(text), LOG_LEVELS, text, origin),
             Setting::IdleConnectionTimeout => {
-                self.assign(&["proxy", "upstream_connections", "idle_timeout"], seconds(text), SECONDS, text, origin);
+                self.assign(&keys::upstreams::UPSTREAM_CONNECTIONS_IDLE_TIMEOUT, seconds(text), SECONDS, text, origin);
             }
             Setting::MaxUpstreamChannels => {
                 self.assign(
-                    &["proxy", "upstream_connections", "channel_max"],
+                    &keys::upstreams::UPSTREAM_CONNECTIONS_CHANNEL_MAX,
                     channel_max(text),
                     CHANNELS,
                     text,
@@ -135,10 +136,10 @@ impl<'a> Assembly<'a> {
                 );
             }
             Setting::TermTimeout => {
-                self.assign(&["proxy", "term_timeout"], term_timeout(text), SECONDS_OR_FOR_EVER, text, origin);
+                self.assign(&keys::operation::TERM_TIMEOUT, term_timeout(text), SECONDS_OR_FOR_EVER, text, origin);
             }
             Setting::TermClientCloseTimeout => {
-                self.assign(&["proxy", "term_client_close_timeout"], seconds(text), SECONDS, text, origin);
+                self.assign(&keys::operation::TERM_CLIENT_CLOSE_TIMEOUT, seconds(text), SECONDS, text, origin);
             }
             Setting::Upstream => self.set_upstreams(&upstreams::split(text), origin),
         }
@@ -153,41 +154,45 @@ impl<'a> Assembly<'a> {
         let Some(host) = ListenHost::parse(text) else {
             return self.refuse(origin, "an address or a name of this host", text);
         };
-        let follows = match self.text(&HTTP_LISTENER) {
+        let follows = match self.text(HTTP_LISTENER.name()) {
             None => true,
             Some(http) => self.http.as_ref() == Some(&http),
         };
-        self.set_host(&LISTENER, LISTENER_DEFAULT, host.clone(), origin);
+        self.set_host(LISTENER, LISTENER_DEFAULT, host.clone(), origin);
         if follows {
-            self.set_host(&HTTP_LISTENER, schema::default_of(&HTTP_LISTENER), host, origin);
-            self.http = self.text(&HTTP_LISTENER);
+            self.set_host(HTTP_LISTENER.name(), http_default(), host, origin);
+            self.http = self.text(HTTP_LISTENER.name());
         }
     }
 
-    fn set_host(&mut self, key: &[&str], default: &str, host: ListenHost, origin: &Origin) {
+    fn set_host(&mut self, key: &str, default: &str, host: ListenHost, origin: &Origin) {
         let port = self.listener(key, default).port;
-        self.values.assign(&KeyPath::of(key), &ListenAddress { host, port }.to_string(), origin.clone());
+        self.assign_text(key, &ListenAddress { host, port }.to_string(), origin);
     }
 
-    fn set_port(&mut self, key: &[&str], default: &str, text: &str, origin: &Origin) {
+    fn set_port(&mut self, key: &str, default: &str, text: &str, origin: &Origin) {
         let Ok(port) = text.parse() else { return self.refuse(origin, "a port", text) };
         let host = self.listener(key, default).host;
-        self.values.assign(&KeyPath::of(key), &ListenAddress { host, port }.to_string(), origin.clone());
+        self.assign_text(key, &ListenAddress { host, port }.to_string(), origin);
     }
 
     /// A listener so far.
-    fn listener(&self, key: &[&str], default: &str) -> ListenAddress {
+    fn listener(&self, key: &str, default: &str) -> ListenAddress {
         let parsed = self.text(key).and_then(|text| ListenAddress::parse(&text));
         parsed.or_else(|| ListenAddress::parse(default)).expect("defaults are right")
     }
 
-    fn text(&self, key: &[&str]) -> Option<String> {
-        self.values.text(&key.join(".")).map(str::to_owned)
+    fn text(&self, key: &str) -> Option<String> {
+        self.values.text(key).map(str::to_owned)
     }
 
-    fn assign(&mut self, key: &[&str], value: Option<String>, wanted: &str, text: &str, origin: &Origin) {
+    fn assign_text(&mut self, key: &str, value: &str, origin: &Origin) {
+        self.values.assign(&KeyPath::parse(key).expect("a key of the table"), value, origin.clone());
+    }
+
+    fn assign<T>(&mut self, key: &Key<T>, value: Option<String>, wanted: &str, text: &str, origin: &Origin) {
         match value {
-            Some(value) => self.values.assign(&KeyPath::of(key), &value, origin.clone()),
+            Some(value) => self.assign_text(key.name(), &value, origin),
             None => self.refuse(origin, wanted, text),
         }
     }
@@ -196,6 +201,10 @@ impl<'a> Assembly<'a> {
         // An operator that mistakes one setting for another may give a URL.
         self.values.refuse(origin.clone(), format!("expected {wanted}, not '{}'", without_passwords(text)));
     }
+}
+
+fn http_default() -> &'static str {
+    HTTP_LISTENER.row.default.expect("it has one in the table")
 }
 
 const SECONDS: &str = "seconds, or a duration such as 10s or 5m";

@@ -9,7 +9,7 @@ use model::config::table::Kind;
 /// A duration, or none at all.
 pub(super) const DURATION_OR_INFINITY: Kind = Kind {
     what: "milliseconds, a duration such as 10s or 5m, or infinity",
-    refusal: |text| (text != "infinity" && parse_duration_ms(text).is_none()).then(String::new),
+    refusal: |text| parse_duration_or_infinity(text).is_none().then(String::new),
     shown: str::to_owned,
 };
 
@@ -34,6 +34,9 @@ pub(super) fn shown_url(text: &str) -> String {
 }
 
 /// A value of [`DURATION_OR_INFINITY`]; None for infinity.
-pub(super) fn parse_duration_or_infinity(text: &str) -> Option<Duration> {
-    parse_duration_ms(text).map(Duration::from_millis)
+pub(super) fn parse_duration_or_infinity(text: &str) -> Option<Option<Duration>> {
+    match text {
+        "infinity" => Some(None),
+        _ => parse_duration_ms(text).map(|ms| Some(Duration::from_millis(ms))),
+    }
 }

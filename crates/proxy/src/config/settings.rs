@@ -4,14 +4,11 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use model::config::table::{Origin, Remark, Values, check_sni, check_tls, tls_options};
-use model::config::{
-    ConfigError, Log, LogFormatter, LogLevel, TcpOptions, TlsOptions, UnixListener, Warning, networks,
-    parse_duration_ms,
-};
+use model::config::table::{Key, Origin, Remark, Values, check_sni, check_tls, tls_options};
+use model::config::{ConfigError, Log, TcpOptions, TlsOptions, UnixListener, Warning, networks};
 
 use super::address::ListenAddress;
-use super::kinds::parse_duration_or_infinity;
+use super::schema as keys;
 use super::upstreams::{self, Upstream};
 use crate::{balance, guard, spool, switchboard};
 
@@ -108,8 +105,8 @@ fn check_ports(values: &mut Values) {
         listeners.iter().map(|listener| (key(&listener.name), listener.address.clone())).collect::<Vec<_>>()
     };
     let mut all: Vec<(String, ListenAddress)> = families.iter().flat_map(of_family).collect();
-    let http = "proxy.http.listener";
-    all.extend(ListenAddress::parse(values.required(http)).map(|address| (http.to_owned(), address)));
+    let http = &keys::listeners::HTTP_LISTENER;
+    all.extend(values.get(http).map(|address| (http.name().to_owned(), address)));
     for (at, (key, address)) in all.iter().enumerate() {
         if let Some((other, _)) = all[..at].iter().find(|(_, other)| other.overlaps(address)) {
             let origin = [key, other].map(|key| values.origin(key)).into_iter().find(|it| *it != Origin::Default);
@@ -120,8 +117,9 @@ fn check_ports(values: &mut Values) {
 }
 
 fn check_back_off(values: &mut Values) {
-    let [min, max] = ["proxy.back_off.min", "proxy.back_off.max"];
-    if duration(values, min) > duration(values, max) {
+    let [min, max] = [&keys::upstreams::BACK_OFF_MIN, &keys::upstreams::BACK_OFF_MAX];
+    if values.get(min) > values.get(max) {
+        let [min, max] = [min, max].map(Key::name);
         let origin = [min, max].map(|key| values.origin(key)).into_iter().find(|origin| *origin != Origin::Default);
         let text =
             format!("'{min}' ({}) must not be longer than '{max}' ({})", values.required(min), values.required(max));
@@ -131,9 +129,11 @@ fn check_back_off(values: &mut Values) {
 
 /// A client that waits for less than dialling may take is let go while its line is still being dialled.
 fn attempts_outlive_waits(values: &Values) -> Option<Warning> {
-    let [connect, wait] = ["proxy.connect_timeout", "proxy.upstream_connections.wait_timeout"];
+    let [connect, wait] = [&keys::upstreams::CONNECT_TIMEOUT, &keys::upstreams::UPSTREAM_CONNECTIONS_WAIT_TIMEOUT];
+    let is_longer = values.get(connect) > values.get(wait);
+    let [connect, wait] = [connect, wait].map(Key::name);
     let origin = [connect, wait].map(|key| values.origin(key)).into_iter().find(|origin| *origin != Origin::Default)?;
-    (duration(values, connect) > duration(values, wait)).then(|| {
+    is_longer.then(|| {
         let [connect_text, wait_text] = [connect, wait].map(|key| values.required(key));
         let text = format!(
             "'{connect}' ({connect_text}) is longer than '{wait}' ({wait_text}): clients are closed before an attempt to connect to an \
@@ -144,73 +144,66 @@ fn attempts_outlive_waits(values: &Values) -> Option<Warning> {
 }
 
 fn read(values: Values) -> Config {
-    let duration = |key| duration(&values, key);
     Config {
         listeners: listeners(&values, "tcp"),
         tls_listeners: listeners(&values, "ssl"),
         unix_listeners: unix_listeners(&values),
         tls: tls_options(&values, "proxy.ssl_options", &SNI),
-        ssl_handshake_timeout: duration("proxy.ssl_handshake_timeout"),
-        proxy_protocol: values.bool("proxy.proxy_protocol"),
+        ssl_handshake_timeout: values.get(&keys::listeners::SSL_HANDSHAKE_TIMEOUT),
+        proxy_protocol: values.get(&keys::listeners::PROXY_PROTOCOL),
         proxy_protocol_trusted_senders: networks(&values, &["proxy", "proxy_protocol", "trusted_senders"]),
         tcp_listen_options: TcpOptions {
-            backlog: values.integer("proxy.tcp_listen_options.backlog"),
-            nodelay: values.bool("proxy.tcp_listen_options.nodelay"),
-            keepalive: values.bool("proxy.tcp_listen_options.keepalive"),
+            backlog: values.get(&keys::listeners::TCP_LISTEN_OPTIONS_BACKLOG),
+            nodelay: values.get(&keys::listeners::TCP_LISTEN_OPTIONS_NODELAY),
+            keepalive: values.get(&keys::listeners::TCP_LISTEN_OPTIONS_KEEPALIVE),
             sndbuf: None,
             recbuf: None,
             linger: None,
         },
-        http_listener: ListenAddress::parse(values.required("proxy.http.listener")),
+        http_listener: values.get(&keys::listeners::HTTP_LISTENER),
         http_hosts: values.family(&["proxy", "http", "hosts"]).map(|(_, name)| name.to_owned()).collect(),
         upstreams: upstreams::read(&values),
-        connect_timeout: duration("proxy.connect_timeout"),
+        connect_timeout: values.get(&keys::upstreams::CONNECT_TIMEOUT),
         balance: balance_options(&values),
         switchboard: switchboard_options(&values),
         guard: guard_options(&values),
         spool: spool_options(&values),
-        term_timeout: parse_duration_or_infinity(values.required("proxy.term_timeout")),
-        term_client_close_timeout: duration("proxy.term_client_close_timeout"),
-        worker_threads: Some(values.integer("proxy.worker_threads")).filter(|&count| count > 0),
+        term_timeout: values.get(&keys::operation::TERM_TIMEOUT),
+        term_client_close_timeout: values.get(&keys::operation::TERM_CLIENT_CLOSE_TIMEOUT),
+        worker_threads: Some(values.get(&keys::operation::WORKER_THREADS)).filter(|&count| count > 0),
         log: Log {
-            level: LogLevel::parse(values.required("proxy.log.level")).expect("a level, as the table says"),
-            formatter: match values.required("proxy.log.formatter") {
-                "json" => LogFormatter::Json,
-                _ => LogFormatter::Plaintext,
-            },
+            level: values.get(&keys::operation::LOG_LEVEL),
+            formatter: values.get(&keys::operation::LOG_FORMATTER),
         },
         values,
     }
 }
 
-fn duration(values: &Values, key: &str) -> Duration {
-    Duration::from_millis(duration_ms(values, key))
-}
-
-fn duration_ms(values: &Values, key: &str) -> u64 {
-    parse_duration_ms(values.required(key)).expect("a duration, as the table says")
+/// A day at most, as the table says.
+fn duration_ms(values: &Values, key: &Key<Duration>) -> u64 {
+    values.get(key).as_millis() as u64
 }
 
 fn switchboard_options(values: &Values) -> switchboard::Options {
     let time_ms = |key| duration_ms(values, key);
-    let channel_max: u16 = values.integer("proxy.channel_max");
+    let channel_max = values.get(&keys::clients::CHANNEL_MAX);
     switchboard::Options {
         channel_max: if channel_max == 0 { u16::MAX } else { channel_max },
-        frame_len_max: u32::try_from(values.required_size("proxy.frame_max")).expect("the table's range fits 32 bits"),
-        client_heartbeat_s: values.integer("proxy.heartbeat"),
-        upstream_heartbeat_s: values.integer("proxy.upstream_connections.heartbeat"),
-        handshake_timeout_ms: time_ms("proxy.handshake_timeout"),
-        login_fresh_ms: time_ms("proxy.login_cache_ttl"),
-        upstream_wait_ms: time_ms("proxy.upstream_connections.wait_timeout"),
-        upstream_channel_max: values.integer("proxy.upstream_connections.channel_max"),
-        pool_connection_max: values.integer("proxy.upstream_connections.max_per_pool"),
+        frame_len_max: values.get(&keys::clients::FRAME_MAX),
+        client_heartbeat_s: values.get(&keys::clients::HEARTBEAT),
+        upstream_heartbeat_s: values.get(&keys::upstreams::UPSTREAM_CONNECTIONS_HEARTBEAT),
+        handshake_timeout_ms: time_ms(&keys::clients::HANDSHAKE_TIMEOUT),
+        login_fresh_ms: time_ms(&keys::upstreams::LOGIN_CACHE_TTL),
+        upstream_wait_ms: time_ms(&keys::upstreams::UPSTREAM_CONNECTIONS_WAIT_TIMEOUT),
+        upstream_channel_max: values.get(&keys::upstreams::UPSTREAM_CONNECTIONS_CHANNEL_MAX),
+        pool_connection_max: values.get(&keys::upstreams::UPSTREAM_CONNECTIONS_MAX_PER_POOL),
         upstream_connection_max: values
-            .unbounded("proxy.upstream_connections.max")
+            .get(&keys::upstreams::UPSTREAM_CONNECTIONS_MAX)
             .map_or(0, |max| usize::try_from(max).unwrap_or(usize::MAX)),
-        upstream_idle_ms: time_ms("proxy.upstream_connections.idle_timeout"),
-        pool_idle_ms: time_ms("proxy.pools.idle_timeout"),
-        upstream_handshake_timeout_ms: time_ms("proxy.upstream_connections.handshake_timeout"),
-        spool_after_ms: time_ms("proxy.spool.start_after"),
+        upstream_idle_ms: time_ms(&keys::upstreams::UPSTREAM_CONNECTIONS_IDLE_TIMEOUT),
+        pool_idle_ms: time_ms(&keys::upstreams::POOLS_IDLE_TIMEOUT),
+        upstream_handshake_timeout_ms: time_ms(&keys::upstreams::UPSTREAM_CONNECTIONS_HANDSHAKE_TIMEOUT),
+        spool_after_ms: time_ms(&keys::spool::SPOOL_START_AFTER),
         checks_login_first: upstreams::read(values).iter().all(|upstream| upstream.vhosts.is_empty()),
         ..switchboard::Options::default()
     }
@@ -220,48 +213,47 @@ fn balance_options(values: &Values) -> balance::Options {
     let time_ms = |key| duration_ms(values, key);
     balance::Options {
         upstreams: Vec::new(),
-        strategy: match values.required("proxy.strategy") {
-            "least_connections" => balance::Strategy::LeastConnections,
-            _ => balance::Strategy::Weighted,
-        },
-        failure_count_max: values.integer("proxy.health_check.failures"),
-        backoff_min_ms: time_ms("proxy.back_off.min"),
-        backoff_max_ms: time_ms("proxy.back_off.max"),
+        strategy: values.get(&keys::upstreams::STRATEGY),
+        failure_count_max: values.get(&keys::upstreams::HEALTH_CHECK_FAILURES),
+        backoff_min_ms: time_ms(&keys::upstreams::BACK_OFF_MIN),
+        backoff_max_ms: time_ms(&keys::upstreams::BACK_OFF_MAX),
         // An attempt ends with the login, or with the end of one of these.
-        attempt_timeout_ms: time_ms("proxy.connect_timeout") + time_ms("proxy.upstream_connections.handshake_timeout"),
-        check_interval_ms: time_ms("proxy.health_check.interval"),
+        attempt_timeout_ms: time_ms(&keys::upstreams::CONNECT_TIMEOUT)
+            + time_ms(&keys::upstreams::UPSTREAM_CONNECTIONS_HANDSHAKE_TIMEOUT),
+        check_interval_ms: time_ms(&keys::upstreams::HEALTH_CHECK_INTERVAL),
     }
 }
 
 fn guard_options(values: &Values) -> guard::Options {
-    let key = |name: &str| format!("proxy.limits.{name}");
-    let count = |name: &str| values.unbounded(&key(name)).unwrap_or(0);
-    let rate = |name: &str, burst: &str| guard::Rate { per_s: count(name), burst: values.integer(&key(burst)) };
-    let byte_rate = |name: &str, burst: &str| guard::Rate {
-        per_s: values.size(&key(name)).unwrap_or(0),
-        burst: values.required_size(&key(burst)),
-    };
+    let count = |key: &Key<Option<u64>>| values.get(key).unwrap_or(0);
+    let rate = |per_s, burst| guard::Rate { per_s: count(per_s), burst: values.get(burst) };
+    let byte_rate = |per_s, burst| guard::Rate { per_s: values.find(per_s).unwrap_or(0), burst: values.get(burst) };
     guard::Options {
-        is_alarm_only: values.bool("proxy.limits.alarm_only"),
-        connection_max: count("connections"),
-        user_connection_max: count("connections_per_user"),
-        address_connection_max: count("connections_per_address"),
-        ipv6_prefix_len: values.integer("proxy.limits.ipv6_prefix_len"),
-        connection_rate: rate("connection_rate", "connection_burst"),
-        address_connection_rate: rate("connection_rate_per_address", "connection_burst_per_address"),
-        byte_rate: byte_rate("byte_rate", "byte_burst"),
-        user_byte_rate: byte_rate("byte_rate_per_user", "byte_burst_per_user"),
+        is_alarm_only: values.get(&keys::clients::LIMITS_ALARM_ONLY),
+        connection_max: count(&keys::clients::LIMITS_CONNECTIONS),
+        user_connection_max: count(&keys::clients::LIMITS_CONNECTIONS_PER_USER),
+        address_connection_max: count(&keys::clients::LIMITS_CONNECTIONS_PER_ADDRESS),
+        ipv6_prefix_len: values.get(&keys::clients::LIMITS_IPV6_PREFIX_LEN),
+        connection_rate: rate(&keys::clients::LIMITS_CONNECTION_RATE, &keys::clients::LIMITS_CONNECTION_BURST),
+        address_connection_rate: rate(
+            &keys::clients::LIMITS_CONNECTION_RATE_PER_ADDRESS,
+            &keys::clients::LIMITS_CONNECTION_BURST_PER_ADDRESS,
+        ),
+        byte_rate: byte_rate(&keys::clients::LIMITS_BYTE_RATE, &keys::clients::LIMITS_BYTE_BURST),
+        user_byte_rate: byte_rate(
+            &keys::clients::LIMITS_BYTE_RATE_PER_USER,
+            &keys::clients::LIMITS_BYTE_BURST_PER_USER,
+        ),
     }
 }
 
 fn spool_options(values: &Values) -> Option<spool::Options> {
-    let dir = values.text("proxy.spool.dir").filter(|dir| !dir.is_empty())?;
-    let age_max = parse_duration_or_infinity(values.required("proxy.spool.message_ttl"));
+    let dir = values.find(&keys::spool::SPOOL_DIR).filter(|dir| !dir.as_os_str().is_empty())?;
     Some(spool::Options {
-        dir: dir.into(),
-        len_max: values.required_size("proxy.spool.size_max"),
-        age_max_ms: age_max.map(|age| age.as_millis() as u64),
-        login_fresh_ms: duration_ms(values, "proxy.spool.login_cache_ttl"),
+        dir,
+        len_max: values.get(&keys::spool::SPOOL_SIZE_MAX),
+        age_max_ms: values.get(&keys::spool::SPOOL_MESSAGE_TTL).map(|age| age.as_millis() as u64),
+        login_fresh_ms: duration_ms(values, &keys::spool::SPOOL_LOGIN_CACHE_TTL),
     })
 }
 

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::PathBuf;
 
 use amqp_client::Uri;
 use model::config::Warning;
-use model::config::table::{KeyPath, Origin, Remark, Values};
+use model::config::table::{Key, KeyPath, Origin, Remark, Values};
 use net::proxy_protocol::Version;
 use net::{ClientTlsOptions, Identity, TlsVersion, Trust};
 
-use super::schema;
+use super::schema::{clients, upstreams as keys};
 
 /// A broker, or several behind one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +78,7 @@ pub(super) fn replace(values: &mut Values, urls: &[String], origin: &Origin) -> 
         _ => true,
     });
     for (name, url) in given.iter().zip(urls) {
-        values.assign(&KeyPath::of(&["proxy", "upstreams", name, "url"]), url, origin.clone());
+        values.assign(&keys::UPSTREAM_URL.named(name), url, origin.clone());
     }
     replaced
 }
@@ -96,13 +95,13 @@ pub(super) fn check(values: &mut Values) -> Vec<Warning> {
     }
     for name in &names {
         let given = UpstreamSettings { values, name };
-        match given.text(&["url"]) {
-            None => {
-                problems.extend(given.first().map(|origin| (origin, format!("'{}' is missing", given.key(&["url"])))))
-            }
+        match given.find(&keys::UPSTREAM_URL) {
+            None => problems.extend(
+                given.first().map(|origin| (origin, format!("'{}' is missing", given.key(&keys::UPSTREAM_URL)))),
+            ),
             Some(url) => {
-                problems.extend(given.tls_without_use(url));
-                warnings.extend(given.url_remarks(url));
+                problems.extend(given.tls_without_use(&url));
+                warnings.extend(given.url_remarks(&url));
             }
         }
         problems.extend(given.half_an_identity());
@@ -132,21 +131,17 @@ struct UpstreamSettings<'a> {
 }
 
 impl UpstreamSettings<'_> {
-    fn key(&self, rest: &[&str]) -> KeyPath {
-        KeyPath::of(&[&UPSTREAMS[..], &[self.name], rest].concat())
+    fn key<T>(&self, key: &Key<T>) -> KeyPath {
+        key.named(self.name)
     }
 
-    fn text(&self, rest: &[&str]) -> Option<&str> {
-        self.values.text(&self.key(rest).to_string())
+    fn find<T>(&self, key: &Key<T>) -> Option<T> {
+        self.values.find_named(key, self.name)
     }
 
-    fn text_or_default(&self, rest: &[&str]) -> &str {
-        let key: Vec<&str> = [&UPSTREAMS[..], &[self.name], rest].concat();
-        self.text(rest).unwrap_or_else(|| schema::default_of(&key))
-    }
-
-    fn origin(&self, rest: &[&str]) -> Origin {
-        self.values.origin(&self.key(rest).to_string())
+    /// The value of a key that has a default.
+    fn get<T>(&self, key: &Key<T>) -> T {
+        self.find(key).expect("it has a default in the table")
     }
 
     /// Where any of it comes from.
@@ -166,20 +161,20 @@ impl UpstreamSettings<'_> {
         let is_tls = Uri::parse(url).is_ok_and(|uri| uri.is_tls);
         let own = [UPSTREAMS[0], UPSTREAMS[1], self.name, "ssl_options"];
         let (rest, _, origin) = self.values.below(&own).next().filter(|_| !is_tls)?;
-        let key = self.key(&["ssl_options", rest.first()?]);
+        let key = KeyPath::of(&[&own, &[&**rest.first()?][..]].concat());
         Some((origin.clone(), format!("'{key}' needs a URL with amqps://, because it has no effect without TLS")))
     }
 
     fn half_an_identity(&self) -> Option<(Origin, String)> {
-        let [certfile, keyfile] = [["ssl_options", "certfile"], ["ssl_options", "keyfile"]];
-        let password = ["ssl_options", "password"];
-        let (there, missing) = match (self.text(&certfile), self.text(&keyfile)) {
-            (Some(_), None) => (certfile, keyfile),
-            (None, Some(_)) => (keyfile, certfile),
-            (None, None) if self.text(&password).is_some() => (password, keyfile),
+        let [certfile, keyfile] = [&keys::UPSTREAM_CERTFILE, &keys::UPSTREAM_KEYFILE];
+        let password = &keys::UPSTREAM_PASSWORD;
+        let (there, missing) = match (self.find(certfile), self.find(keyfile)) {
+            (Some(_), None) => (self.key(certfile), keyfile),
+            (None, Some(_)) => (self.key(keyfile), certfile),
+            (None, None) if self.find(password).is_some() => (self.key(password), keyfile),
             _ => return None,
         };
-        Some((self.origin(&there), format!("'{}' needs '{}'", self.key(&there), self.key(&missing))))
+        Some((self.values.origin(&there.to_string()), format!("'{there}' needs '{}'", self.key(missing))))
     }
 
     /// What a URL says that other programs would understand otherwise.
@@ -190,39 +185,35 @@ impl UpstreamSettings<'_> {
             texts.push("logs in for health checks only: clients bring their own user, password and vhost".to_owned());
         }
         let parameters = [
-            ("heartbeat", uri.heartbeat.is_some(), "proxy.upstream_connections.heartbeat"),
-            ("channel_max", uri.channel_max.is_some(), "proxy.upstream_connections.channel_max"),
-            ("frame_max", uri.frame_max.is_some(), "proxy.frame_max"),
-            ("connection_timeout", uri.connection_timeout.is_some(), "proxy.connect_timeout"),
+            ("heartbeat", uri.heartbeat.is_some(), keys::UPSTREAM_CONNECTIONS_HEARTBEAT.name()),
+            ("channel_max", uri.channel_max.is_some(), keys::UPSTREAM_CONNECTIONS_CHANNEL_MAX.name()),
+            ("frame_max", uri.frame_max.is_some(), clients::FRAME_MAX.name()),
+            ("connection_timeout", uri.connection_timeout.is_some(), keys::CONNECT_TIMEOUT.name()),
         ];
         for (parameter, _, key) in parameters.into_iter().filter(|(_, is_set, _)| *is_set) {
             texts.push(format!("has '{parameter}', which has no effect there: set '{key}'"));
         }
-        let key = self.key(&["url"]);
-        let remark = |text| Warning(Remark { origin: self.origin(&["url"]), text: format!("'{key}' {text}") });
+        let key = self.key(&keys::UPSTREAM_URL).to_string();
+        let remark = |text| Warning(Remark { origin: self.values.origin(&key), text: format!("'{key}' {text}") });
         texts.into_iter().map(remark).collect()
     }
 
     fn upstream(&self) -> Option<Upstream> {
-        let url = self.text(&["url"])?;
-        let uri = Uri::parse(url).ok()?;
+        let url = self.find(&keys::UPSTREAM_URL)?;
+        let uri = Uri::parse(&url).ok()?;
         let tls = uri.is_tls.then(|| self.tls());
         let health_login =
-            has_user(url).then_some(HealthLogin { user: uri.user, password: uri.password, vhost: uri.vhost });
+            has_user(&url).then_some(HealthLogin { user: uri.user, password: uri.password, vhost: uri.vhost });
         Some(Upstream {
             name: self.name.to_owned(),
             host: uri.host,
             port: uri.port,
             tls,
             health_login,
-            weight: self.text_or_default(&["weight"]).parse().expect("the table's range fits 32 bits"),
-            is_draining: self.text_or_default(&["drain"]) == "true",
+            weight: self.get(&keys::UPSTREAM_WEIGHT),
+            is_draining: self.get(&keys::UPSTREAM_DRAIN),
             vhosts: self.vhosts(),
-            proxy_protocol: match self.text_or_default(&["proxy_protocol"]) {
-                "v1" => Some(Version::V1),
-                "v2" => Some(Version::V2),
-                _ => None,
-            },
+            proxy_protocol: self.get(&keys::UPSTREAM_PROXY_PROTOCOL),
         })
     }
 
@@ -239,19 +230,17 @@ impl UpstreamSettings<'_> {
     }
 
     fn tls(&self) -> ClientTlsOptions {
-        let path = |name: &str| self.text(&["ssl_options", name]).map(PathBuf::from);
         ClientTlsOptions {
-            trust: match (self.text_or_default(&["ssl_options", "verify"]), path("cacertfile")) {
-                ("verify_none", _) => Trust::AnyServer,
+            trust: match (self.get(&keys::UPSTREAM_VERIFY), self.find(&keys::UPSTREAM_CACERTFILE)) {
+                (false, _) => Trust::AnyServer,
                 (_, Some(file)) => Trust::File(file),
                 (_, None) => Trust::System,
             },
-            identity: path("certfile").zip(path("keyfile")).map(|(chain, key)| Identity {
-                chain,
-                key,
-                password: self.text(&["ssl_options", "password"]).map(str::to_owned),
-            }),
-            server_name: self.text(&["ssl_options", "server_name_indication"]).map(str::to_owned),
+            identity: self
+                .find(&keys::UPSTREAM_CERTFILE)
+                .zip(self.find(&keys::UPSTREAM_KEYFILE))
+                .map(|(chain, key)| Identity { chain, key, password: self.find(&keys::UPSTREAM_PASSWORD) }),
+            server_name: self.find(&keys::UPSTREAM_SERVER_NAME_INDICATION),
             versions: self.numbered(&["ssl_options", "versions"]).into_iter().map(version).collect(),
             cipher_suites: self.numbered(&["ssl_options", "ciphers"]).into_iter().map(str::to_owned).collect(),
         }

@@ -1,13 +1,46 @@
 //! Where clients come in, and TLS there.
 
+use std::time::Duration;
+
 use model::config::NETWORK;
 use model::tls_keys;
 
-use super::super::address::{LISTENER, LISTENER_OR_NONE};
-use super::{Row, Section, TIME, Type, effective};
+use super::super::address::{LISTENER, LISTENER_OR_NONE, ListenAddress};
+use super::{Key, Row, Section, TIME, Type, effective};
 
 pub(super) const SECTION: Section = Section { title: "Listeners", keys: KEYS };
 pub(super) const TLS_SECTION: Section = Section { title: "TLS of listeners", keys: TLS_KEYS };
+
+pub(crate) const PROXY_PROTOCOL: Key<bool> = Key::bool(
+    "proxy.proxy_protocol",
+    "false",
+    "Whether connections to ports, with and without TLS, must begin with a header of the PROXY protocol, version 1 or 2. \
+         Connections without one are closed.",
+);
+pub(crate) const HTTP_LISTENER: Key<Option<ListenAddress>> = Key::new(
+    "proxy.http.listener",
+    Type::Own(&LISTENER_OR_NONE),
+    "localhost:15673",
+    "Where `/healthz`, `/readyz`, `/metrics` and `/api/pools` are served. `none`: nowhere. AMQProxy's `--http-port` sets the port. \
+         AMQProxy's `--listen` also sets the address, unless this key is set.",
+    |text| Some(ListenAddress::parse(text)),
+);
+pub(crate) const TCP_LISTEN_OPTIONS_BACKLOG: Key<u32> = Key::integer(
+    "proxy.tcp_listen_options.backlog",
+    Type::Integer(1, 65_535),
+    "4096",
+    "The maximum number of connections that wait to be accepted, for example when all clients reconnect after a restart.",
+);
+pub(crate) const TCP_LISTEN_OPTIONS_NODELAY: Key<bool> =
+    Key::bool("proxy.tcp_listen_options.nodelay", "true", "Send small packets at once (TCP_NODELAY).");
+pub(crate) const TCP_LISTEN_OPTIONS_KEEPALIVE: Key<bool> =
+    Key::bool("proxy.tcp_listen_options.keepalive", "false", "Let the system probe idle connections (SO_KEEPALIVE).");
+pub(crate) const SSL_HANDSHAKE_TIMEOUT: Key<Duration> = Key::duration(
+    "proxy.ssl_handshake_timeout",
+    TIME,
+    "5000",
+    "How long the TLS handshake may take. The time for the login starts after it.",
+);
 
 const KEYS: &[Row] = &[
     effective(
@@ -36,13 +69,7 @@ const KEYS: &[Row] = &[
         "",
         "The path of a Unix-domain socket to listen on. Only the proxy's own user may connect to it.",
     ),
-    effective(
-        "proxy.proxy_protocol",
-        Type::Bool,
-        "false",
-        "Whether connections to ports, with and without TLS, must begin with a header of the PROXY protocol, version 1 or 2. \
-         Connections without one are closed.",
-    ),
+    PROXY_PROTOCOL.row,
     effective(
         "proxy.proxy_protocol.trusted_senders.$name",
         Type::Own(&NETWORK),
@@ -51,13 +78,7 @@ const KEYS: &[Row] = &[
          addresses are closed. If none is set, all headers are trusted, except headers that name the proxy's own host and come from \
          another host.",
     ),
-    effective(
-        "proxy.http.listener",
-        Type::Own(&LISTENER_OR_NONE),
-        "localhost:15673",
-        "Where `/healthz`, `/readyz`, `/metrics` and `/api/pools` are served. `none`: nowhere. AMQProxy's `--http-port` sets the port. \
-         AMQProxy's `--listen` also sets the address, unless this key is set.",
-    ),
+    HTTP_LISTENER.row,
     effective(
         "proxy.http.hosts.$name",
         Type::Text,
@@ -66,29 +87,14 @@ const KEYS: &[Row] = &[
          the names of the host and the listener are always accepted. A request with another name is refused if it comes from this \
          host or changes something, because it may come from a malicious page in a browser.",
     ),
-    effective(
-        "proxy.tcp_listen_options.backlog",
-        Type::Integer(1, 65_535),
-        "4096",
-        "The maximum number of connections that wait to be accepted, for example when all clients reconnect after a restart.",
-    ),
-    effective("proxy.tcp_listen_options.nodelay", Type::Bool, "true", "Send small packets at once (TCP_NODELAY)."),
-    effective(
-        "proxy.tcp_listen_options.keepalive",
-        Type::Bool,
-        "false",
-        "Let the system probe idle connections (SO_KEEPALIVE).",
-    ),
+    TCP_LISTEN_OPTIONS_BACKLOG.row,
+    TCP_LISTEN_OPTIONS_NODELAY.row,
+    TCP_LISTEN_OPTIONS_KEEPALIVE.row,
 ];
 
 const TLS_KEYS: &[Row] = tls_keys!(
     "proxy.ssl_options";
-    effective(
-        "proxy.ssl_handshake_timeout",
-        TIME,
-        "5000",
-        "How long the TLS handshake may take. The time for the login starts after it.",
-    ),
+    SSL_HANDSHAKE_TIMEOUT.row,
     effective(
         "proxy.ssl_options.sni.$name.hostname",
         Type::Text,

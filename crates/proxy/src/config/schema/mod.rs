@@ -1,13 +1,13 @@
 //! The table of the proxy's keys.
 
-mod clients;
-mod listeners;
-mod operation;
+pub(super) mod clients;
+pub(super) mod listeners;
+pub(super) mod operation;
 mod renamed;
-mod spool;
-mod upstreams;
+pub(super) mod spool;
+pub(super) mod upstreams;
 
-use model::config::table::{KeyPath, Row, Section, Table, Type, effective};
+use model::config::table::{Key, Row, Section, Table, Type, effective};
 
 /// All keys, in the order of the reference.
 pub(super) static TABLE: Table = Table(&[
@@ -27,12 +27,7 @@ pub(super) static TABLE: Table = Table(&[
 const TIME_MS_MAX: u64 = 86_400_000;
 const TIME: Type = Type::DurationMs(1, TIME_MS_MAX);
 const TIME_OR_NONE: Type = Type::DurationMs(0, TIME_MS_MAX);
-const HEARTBEAT: Type = Type::Integer(0, 65_535);
-
-/// What holds for a key of this name while it is not set.
-pub(super) fn default_of(key: &[&str]) -> &'static str {
-    TABLE.default_of(&KeyPath::of(key)).expect("it has a default in the table")
-}
+const HEARTBEAT_S: Type = Type::Integer(0, 65_535);
 
 #[cfg(test)]
 mod tests {

@@ -81,7 +81,7 @@ test-binary: web
 test-rust: web
 	$(PYTHON) tests/rust.py
 
-# The black-box suites, two at a time where they do not measure: tests/README.md. Languages whose toolchain is missing are skipped, said aloud.
+# The black-box suites, three at a time where they do not measure: tests/README.md. Languages whose toolchain is missing are skipped, said aloud.
 test-clients: test-binary
 	$(PYTHON) tests/suites.py
 

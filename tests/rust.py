@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -36,11 +37,23 @@ class Program:
     def run(self) -> tuple[int, str, float]:
         began_at = time.monotonic()
         environment = {**os.environ, "CARGO_MANIFEST_DIR": str(self.folder)}
-        done = subprocess.run(
+        process = subprocess.Popen(
             [self.path], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-            check=False,
         )  # fmt: skip
-        return done.returncode, done.stdout, time.monotonic() - began_at
+        RUNNING.add(process)
+        output, _ = process.communicate()
+        RUNNING.discard(process)
+        return process.returncode, output, time.monotonic() - began_at
+
+
+RUNNING: set[subprocess.Popen] = set()
+
+
+def end(*_: object) -> None:
+    """Leaves no program running that this one has started."""
+    for process in list(RUNNING):
+        process.kill()
+    os._exit(143)
 
 
 def build() -> list[Program]:
@@ -64,6 +77,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=JOBS, help="how many programs at a time (default: %(default)s)")
     arguments = parser.parse_args()
     programs, began_at = build(), time.monotonic()
+    signal.signal(signal.SIGTERM, end)
     failed, test_count = [], 0
     with ThreadPoolExecutor(arguments.jobs) as pool:
         running = {pool.submit(program.run): program for program in programs}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidy::workspace::{SourceFile, documents, root};
+use tidy::workspace::{SourceFile, crates, documents, root};
 
 #[test]
 fn links_of_documents_lead_somewhere() {
@@ -67,6 +67,28 @@ fn tests_named_by_documents_exist() {
         }
     }
     assert!(count > 20, "only {count} tests are named");
+}
+
+/// `tests/rust.py` runs programs of tests, and examples in comments are none: one would look tested, and be run by nothing.
+#[test]
+fn examples_in_comments_are_not_code_to_be_run() {
+    let files: Vec<SourceFile> = crates().into_iter().flat_map(|each| each.files).collect();
+    let comments = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(str::trim_start);
+        lines.filter_map(|line| line.strip_prefix("//!").or(line.strip_prefix("///"))).map(str::to_owned).collect()
+    };
+    let opened = |file: &SourceFile| -> Vec<String> {
+        let comments = comments(&file.text);
+        let fences = comments.iter().filter_map(|line| line.trim_start().strip_prefix("```"));
+        fences.step_by(2).map(|language| format!("{}: '{language}'", file.path.display())).collect()
+    };
+    let all: Vec<String> = files.iter().flat_map(opened).collect();
+    let run: Vec<_> = all
+        .iter()
+        .filter(|fence| ["''", "'rust'", "'no_run'", "'should_panic'"].iter().any(|end| fence.ends_with(end)))
+        .collect();
+    assert!(all.len() > 50, "only {} examples were found", all.len());
+    assert!(run.is_empty(), "examples that nothing runs: {run:?}");
 }
 
 fn texts(folder: &Path) -> Vec<String> {
